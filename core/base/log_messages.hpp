@@ -199,13 +199,32 @@ SLUICE_LOG_MESSAGE(kDescriptorNotStored, "descriptor-not-stored", warning, "life
                    "short. Its connections end with this process.",
                    "If all slots are in use: choose a mode that keeps no socket for each service port.");
 SLUICE_LOG_MESSAGE(kDescriptorSendFailed, "descriptor-send-failed", warning, "lifecycle", "error",
-                   "A message about a socket to store could not be sent to systemd.",
+                   "A message about a socket to store could not be sent to systemd or to the descriptor holder.",
                    "Read the error; report it if it persists.");
 SLUICE_LOG_MESSAGE(kDescriptorStoreUnreachable, "descriptor-store-unreachable", warning, "lifecycle", "",
-                   "systemd cannot be reached to store sockets; the daemon retries.",
+                   "systemd or the descriptor holder cannot be reached to store sockets; the daemon retries.",
                    "Check that systemd runs and that the socket $NOTIFY_SOCKET exists.");
 SLUICE_LOG_MESSAGE(kDescriptorsUnknown, "descriptors-unknown", warning, "lifecycle", "count",
-                   "systemd passed descriptors that the daemon did not store; the daemon closes them.",
+                   "systemd or the descriptor holder passed descriptors that the daemon did not store; the daemon "
+                   "closes them.",
+                   "");
+SLUICE_LOG_MESSAGE(kDescriptorStoreEnded, "descriptor-store-ended", warning, "lifecycle", "",
+                   "The descriptor holder ended while the daemon runs. The daemon starts it again and sends all "
+                   "sockets.",
+                   "Find out which program killed it.");
+SLUICE_LOG_MESSAGE(kDescriptorRefused, "descriptor-refused", warning, "lifecycle", "name",
+                   "The descriptor holder could not store a socket, because its limit of open files is too low.",
+                   "Raise the limit of open files (ulimit -n) to 20000.");
+SLUICE_LOG_MESSAGE(kHolderNotStarted, "holder-not-started", warning, "lifecycle", "error",
+                   "The descriptor holder could not be started; the daemon retries. Until then, sockets end with the "
+                   "process.",
+                   "Fix the cause that the line names, or set descriptorHolderTimeout to 0s.");
+SLUICE_LOG_MESSAGE(kHolderReplaced, "holder-replaced", info, "lifecycle", "version",
+                   "The descriptor holder of another version of the daemon is replaced; the sockets are kept.",
+                   "");
+SLUICE_LOG_MESSAGE(kHolderUnusable, "holder-unusable", warning, "lifecycle", "error",
+                   "The descriptor holder of the earlier process did not give its sockets. New sockets are opened, and "
+                   "clients that waited are lost.",
                    "");
 SLUICE_LOG_MESSAGE(kOwnershipLedgerNotUpdated, "ownership-ledger-not-updated", warning, "lifecycle", "error",
                    "The ownership ledger could not be written.",

@@ -107,7 +107,7 @@ struct Draft {
   Sourced<std::string> show_hidden_metrics;
   IpvsDraft ipvs_mode;
   Sourced<std::string> port_range;  // userspace mode
-  Sourced<Duration> udp_timeout{std::chrono::milliseconds(250), {}};
+  Sourced<Duration> udp_timeout{std::chrono::seconds(30), {}};
   std::vector<Sourced<std::string>> feature_gates;  // "Name=true"
   WinkernelDraft winkernel;                         // for Windows
   Sourced<bool> windows_run_as_service;

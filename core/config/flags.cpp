@@ -258,7 +258,8 @@ Action Flags::action() const {
   if (on("check")) return Action::check;
   if (!text("write-config-to").empty()) return Action::write_config;
   if (on("cleanup")) return Action::cleanup;
-  return on("init-only") ? Action::init_only : Action::run;
+  if (on("init-only")) return Action::init_only;
+  return on("hold-descriptors") ? Action::hold_descriptors : Action::run;
 }
 
 std::vector<std::string> Flags::ignored_with_file() const {

@@ -16,7 +16,7 @@
 
 namespace sluice::config {
 
-enum class Action { run, check, write_config, cleanup, init_only, version, version_raw, help };
+enum class Action { run, check, write_config, cleanup, init_only, hold_descriptors, version, version_raw, help };
 
 // The given flags; all values are well formed for their kind.
 class Flags {
@@ -29,7 +29,7 @@ class Flags {
   // All values of a list or repeatable flag, in order.
   std::vector<std::string> texts(std::string_view name) const;
 
-  // Precedence: help, version, check, write-config-to, cleanup, init-only.
+  // Precedence: help, version, check, write-config-to, cleanup, init-only, hold-descriptors.
   Action action() const;
   // Given flags that are ignored because of --config; sorted, with "--".
   std::vector<std::string> ignored_with_file() const;

@@ -19,10 +19,11 @@ namespace {
 
 constexpr int kLeastOomScore = -1000;
 constexpr int kMostOomScore = 1000;
-// sun_path holds 107 bytes, including "/control.sock".
+// sun_path holds 107 bytes, including "/control.sock" or "/holder.sock.new".
 constexpr std::size_t kStateDirLimit = 90;
 // Maximum drain timeout.
 constexpr std::chrono::hours kLongestDrain{24 * 7};
+constexpr std::chrono::hours kLongestHolderTimeout{1};
 // The release before the supported one, 1.36.
 constexpr std::string_view kPreviousRelease = "1.35";
 
@@ -59,6 +60,12 @@ std::string drain_timeout(const Value& value) {
   const auto time = std::get<Duration>(value);
   return unless(time.count() >= 0 && time <= kLongestDrain,
                 print_duration(time) + " is out of range; allowed: 0s to " + print_duration(kLongestDrain));
+}
+
+std::string holder_timeout(const Value& value) {
+  const auto time = std::get<Duration>(value);
+  return unless(time.count() >= 0 && time <= kLongestHolderTimeout,
+                print_duration(time) + " is out of range; allowed: 0s to " + print_duration(kLongestHolderTimeout));
 }
 
 std::string log_format(const Value& value) {
@@ -220,6 +227,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      .flag_note = "Covers every installed backend, earlier processes, and all modes of kube-proxy. Stop the daemon "
                   "first. Do not run it while kube-proxy serves on this node, which is not checked: its rules have "
                   "the same names and are removed too."},
+    {.flag = "hold-descriptors", .kind = boolean, .beats_file = true,
+     .help = "Keep the listening sockets of userspace mode for daemons with this state directory, until SIGTERM.",
+     .flag_note = "For a container of its own, beside daemons that are process 1 of their container; other daemons "
+                  "start this process by themselves. Needs no privileges and no API server."},
     {.field = "stateDir", .document = Document::sluice, .flag = "state-dir", .beats_file = true, .value_name = "DIR",
      .shown_default = "/run/sluice",
      .help = "Directory for the control socket and for state that survives a restart.",
@@ -476,6 +487,13 @@ constexpr std::array kOptions = std::to_array<Option>({
              "in any case. The settings drainTimeout of single backends concern removed endpoints.",
      .reload = "Stored; applied to the next swap.",
      .setting = in_settings<&Settings::drain_timeout>, .check = drain_timeout, .change = {7, Part::none}},
+    {.field = "descriptorHolderTimeout", .document = Document::sluice, .kind = duration, .group = backend,
+     .help = "Maximum time for which the descriptor holder keeps the listening sockets of userspace mode after the "
+             "daemon has ended; 0s starts no holder.", .allowed = "0s to 1h",
+     .note = "The daemon starts the holder if no service manager stores descriptors. Clients that connect while no "
+             "daemon runs wait for this time at most, then they are reset.",
+     .reload = "Stored; applied when the daemon starts again.",
+     .setting = in_settings<&Settings::holder_timeout>, .check = holder_timeout, .change = {7, Part::none}},
 
     {.field = "iptables.masqueradeBit", .flag = "iptables-masquerade-bit", .kind = number, .group = local_traffic,
      .help_order = 3, .value_name = "0-31",

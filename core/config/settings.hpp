@@ -101,6 +101,8 @@ struct Settings {
   std::string state_dir;
   // How long established connections may keep an old backend; 0: do not drain.
   Duration drain_timeout = std::chrono::hours(1);
+  // How long the descriptor holder waits for the next daemon; 0: no holder.
+  Duration holder_timeout = std::chrono::minutes(1);
 
   node::LocalDetectorSettings local_detector;
   node::NodePortSettings node_ports;

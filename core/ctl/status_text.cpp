@@ -71,6 +71,12 @@ std::string heading(const json& status) {
     out += "Record   " + text(recording, "file") + ", " + text(recording, "events") + " events, " +
            text(recording, "bytes") + " bytes" + (error == "-" ? "" : ", ended: " + error) + "\n";
   }
+  const json& kept = member(status, "kept_sockets");
+  if (kept.is_object()) {
+    const std::string store = text(kept, "store"), process = text(kept, "holder");
+    out += "Sockets  " + text(kept, "count") + " kept by " +
+           (store == "-" ? "this process only" : "the " + store + (process == "-" ? "" : ", process " + process)) + "\n";
+  }
   const json& objects = member(status, "objects");
   if (objects.is_object()) {
     out += "Objects  " + text(objects, "services") + " Services, " + text(objects, "endpoint_slices") +

@@ -9,6 +9,7 @@
 
 #include "core/base/log_messages.hpp"
 #include "core/cleanup/leftovers.hpp"
+#include "core/lifecycle/holder_link.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/lifecycle/state_dir.hpp"
 #include "core/plugin/backend_handle.hpp"
@@ -28,6 +29,7 @@ class CleanUp {
       fail(status.message());
       return false;
     }
+    end_holder();
     const plugin::Folders folders(plugins_.folders.begin(), plugins_.folders.end());
     for (const std::string& id : plugin::available_plugins(folders)) {
       if (clean_up_backend(id)) clean_.insert(id);
@@ -41,6 +43,11 @@ class CleanUp {
   void fail(const std::string& sentence) {
     base::log(base::message::kCleanupFailed, sentence, {{"error", sentence}});
     failed_ = true;
+  }
+
+  // No daemon continues with its sockets.
+  void end_holder() {
+    lifecycle::HolderLink({.path = state_.holder_socket(), .timeout = {}, .start = {}}).end();
   }
 
   bool clean_up_backend(const std::string& id) {

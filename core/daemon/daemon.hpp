@@ -45,6 +45,7 @@ class Daemon final : private NodeObserver {
     reports_.conntrack_settings_failed(sentences);
   }
   snapshot::StoreThread::Callbacks store_callbacks();
+  void use_holder();
   lib::Status start_backend();
   lib::Status start_events();
   lib::Status check_pod_cidrs();

@@ -3,6 +3,7 @@
 
 // How the daemon starts, and in which order its parts stop.
 #include <chrono>
+#include <memory>
 #include <string>
 #include <tuple>
 
@@ -10,6 +11,8 @@
 #include "core/daemon/backend_start.hpp"
 #include "core/daemon/build_info.hpp"
 #include "core/daemon/daemon.hpp"
+#include "core/lifecycle/holder_link.hpp"
+#include "core/lifecycle/holder_process.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -33,6 +36,12 @@ StartList Daemon::parts() {
       // First, so that no later change of the file is missed. Stops with the reloads.
       {[this] { return reloads_.start_file_watch(); }, {}},
       {[this] { return state_dir_.open(); }, {}},
+      // Before the backend takes kept sockets; after the lock, because the holder obeys one daemon.
+      {[this] {
+         use_holder();
+         return lib::Status();
+       },
+       {}},
       // Starts with the source, and stops after all that sends to it or takes from it.
       {{}, [this] { delivery_.store().stop(); }},
       {[this] { return node_.start_address_monitor(); }, [this] { node_.stop_address_monitor(); }},
@@ -59,6 +68,16 @@ StartList Daemon::parts() {
        },
        [this] { reloads_.stop(); }},
   });
+}
+
+void Daemon::use_holder() {
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->holder_timeout);
+  const std::string path = state_dir_.holder_socket();
+  descriptors_.use_holder(std::make_unique<lifecycle::HolderLink>(lifecycle::HolderLink::Options{
+                              .path = path,
+                              .timeout = timeout,
+                              .start = [path, timeout] { return lifecycle::start_holder(path, timeout); }}),
+                          timeout.count() > 0);
 }
 
 lib::Status Daemon::start_backend() {

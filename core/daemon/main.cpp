@@ -22,6 +22,8 @@
 #include "core/daemon/daemon.hpp"
 #include "core/daemon/init_only.hpp"
 #include "core/daemon/reader_environment.hpp"
+#include "core/lifecycle/holder_process.hpp"
+#include "core/lifecycle/state_dir.hpp"
 #include "core/logging/logging.hpp"
 #include "core/reload/settings_reader.hpp"
 
@@ -100,6 +102,12 @@ int start(const std::vector<std::string>& arguments) {
     logging::set_up_logging(draft.log());
     return daemon::clean_up(plugins, draft.settings.state_dir) ? 0 : 1;
   }
+  if (action == config::Action::hold_descriptors) {
+    if (problems.has_errors()) return daemon::print(problems);
+    const lib::Status status = lifecycle::hold_in_foreground(lifecycle::StateDir(draft.settings.state_dir).holder_socket());
+    std::fprintf(stderr, "error: %s\n", status.message().c_str());
+    return 1;
+  }
   logging::set_up_logging(draft.log());  // before mode auto, which loads plugins and logs
   const config::Settings settings = reload::validated(draft, environment, nullptr, problems);
   if (action == config::Action::check) return daemon::check(settings, problems);
@@ -123,6 +131,7 @@ int start(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
+    if (const auto status = lifecycle::run_holder({argv, argv + argc})) return *status;
     const int status = start({argv + 1, argv + argc});
     logging::flush_logging();
     return status;

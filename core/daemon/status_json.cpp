@@ -66,6 +66,12 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
   return out;
 }
 
+json kept_json(const lifecycle::DescriptorKeeper::Statistics& kept) {
+  json out = {{"count", kept.kept}, {"store", kept.store}, {"pending", kept.pending}};
+  if (kept.holder != 0) out["holder"] = kept.holder;
+  return out;
+}
+
 json swap_json(const lifecycle::SwapProgress& swap) {
   json out = {{"state", swap.step ? std::string(lifecycle::step_name(*swap.step)) : std::string("idle")}};
   if (swap.step) {
@@ -138,6 +144,8 @@ json StateReader::status(const reload::ReloadStatus& reload) const {
   for (const auto& entry : backends_.retiring()) retiring.push_back(retiring_json(entry, clock_.now()));
   out["retiring"] = std::move(retiring);
   out["reload"] = reload::reload_json(reload);
+  const auto kept = backends_.kept_descriptors();
+  if (kept.kept != 0) out["kept_sockets"] = kept_json(kept);
   if (source.recording) {
     out["recording"] = {{"file", source.recording->path},
                         {"events", source.recording->events},

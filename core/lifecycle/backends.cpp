@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kClaimsTimeout{15};
 
 Backends::Backends(const Dependencies& dependencies)
     : state_dir_(dependencies.state_dir),
+      descriptors_(dependencies.descriptors),
       active_({dependencies.metrics, dependencies.events, dependencies.service_health, dependencies.clock,
                dependencies.node_name, state_dir_.path()}),
       runs_(state_dir_, {dependencies.store, active_, dependencies.clock, &dependencies.metrics.plugin_sink(),

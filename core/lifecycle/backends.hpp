@@ -66,10 +66,12 @@ class Backends {
   // Pending calls of the first backend, until start() returns.
   std::vector<ActiveBackend::Starting> starting() const { return active_.starting(); }
   std::vector<Retirement::Entry> retiring() const { return retiring_.list(); }
+  DescriptorKeeper::Statistics kept_descriptors() const { return descriptors_.statistics(); }
   SwapProgress swap_progress() const { return swaps_.progress(); }
 
  private:
   StateDir& state_dir_;
+  const DescriptorKeeper& descriptors_;
   ActiveBackend active_;
   RunMaker runs_;
   RetiringBackends retiring_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/log_messages.hpp"
+#include "core/lifecycle/manager_link.hpp"
 
 namespace sluice::lifecycle {
 namespace {
@@ -55,19 +56,35 @@ class DescriptorKeeper::View final : public plugin::BackendDescriptors {
 };
 
 DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
-    : has_manager_(manager.is_enabled()), sender_(manager.address(), *this) {
-  take_passed(std::move(passed));
+    : has_store_(manager.is_enabled()),
+      sender_(has_store_ ? std::make_unique<ManagerLink>(manager.address()) : nullptr, *this) {
+  take_passed(std::move(passed), true);
 }
 
 DescriptorKeeper::~DescriptorKeeper() { stop(std::chrono::milliseconds(0)); }
 
-void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed) {
+void DescriptorKeeper::use_holder(std::unique_ptr<HolderLink> holder, bool keeps) {
+  if (has_store_) return holder->end();
+  auto passed = holder->take();
+  if (!keeps) {
+    holder->end();
+    return take_passed(std::move(passed), false);
+  }
+  has_store_ = true;
+  holder_ = holder.get();
+  const bool stored = holder->socket() >= 0;
+  sender_.use(std::move(holder));
+  take_passed(std::move(passed), stored);
+  sender_.watch();
+}
+
+void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed, bool stored) {
   const lib::Lock lock(mutex_);
   std::set<std::string> names_to_remove;
   std::size_t unknown = 0;
   for (base::PassedDescriptor& one : passed) {
     if (one.name != DescriptorIndex::kName) continue;
-    sender_.known(one.name);
+    if (stored) sender_.known(one.name);
     index_.emplace(std::move(one.fd));
   }
   for (base::PassedDescriptor& one : passed) {
@@ -77,7 +94,7 @@ void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed) {
       ++unknown;
       continue;  // closes it
     }
-    sender_.known(one.name);
+    if (stored) sender_.known(one.name);
     next_slot_ = std::max(next_slot_, *slot + 1);
     const auto name = index_ ? index_->at(*slot) : std::nullopt;
     if (!name) {
@@ -99,11 +116,14 @@ void DescriptorKeeper::take_passed(std::vector<base::PassedDescriptor> passed) {
   }
   if (unknown != 0) {
     base::log(base::message::kDescriptorsUnknown,
-              "closing unknown descriptors passed by the service manager: " + std::to_string(unknown) + " of " +
+              "closing unknown descriptors passed to this process: " + std::to_string(unknown) + " of " +
                   std::to_string(passed.size()),
               {{"count", unknown}});
   }
   for (const std::string& name : names_to_remove) sender_.changed(name);
+  if (stored || !index_) return;
+  sender_.changed(DescriptorIndex::kName);
+  for (const auto& [slot, name] : slots_) sender_.changed(DescriptorIndex::slot_name(slot));
 }
 
 std::shared_ptr<plugin::BackendDescriptors> DescriptorKeeper::descriptors_for(std::string backend, lib::Family family) {
@@ -120,7 +140,7 @@ lib::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
   Kept& kept = kept_[name];
   if (kept.fd.valid() && same_socket(kept.fd.get(), copy.get())) return {};
   kept.fd = std::move(copy);
-  if (!kept.slot && has_manager_) kept.slot = new_slot(name);
+  if (!kept.slot && has_store_) kept.slot = new_slot(name);
   if (kept.slot) sender_.changed(DescriptorIndex::slot_name(*kept.slot));
   return {};
 }
@@ -172,6 +192,10 @@ void DescriptorKeeper::drop(const KeptName& name) {
   if (!slot) return;
   slots_.erase(*slot);
   sender_.changed(DescriptorIndex::slot_name(*slot));
+  if (holder_ == nullptr || !slots_.empty()) return;
+  // A holder ends with its last descriptor.
+  index_.reset();
+  sender_.changed(DescriptorIndex::kName);
 }
 
 std::vector<std::string> DescriptorKeeper::names(const std::string& backend, lib::Family family) const {
@@ -215,9 +239,23 @@ void DescriptorKeeper::removed(const std::string& name) {
 
 void DescriptorKeeper::stop(std::chrono::milliseconds timeout) { sender_.stop(timeout); }
 
+std::vector<std::string> DescriptorKeeper::all() const {
+  const lib::Lock lock(mutex_);
+  std::vector<std::string> out;
+  if (index_) out.emplace_back(DescriptorIndex::kName);
+  for (const auto& [slot, name] : slots_) out.push_back(DescriptorIndex::slot_name(slot));
+  return out;
+}
+
 DescriptorKeeper::Statistics DescriptorKeeper::statistics() const {
   const lib::Lock lock(mutex_);
-  return {kept_.size(), passed_, sender_.pending()};
+  Statistics out{kept_.size(), passed_, sender_.pending()};
+  if (has_store_ && holder_ == nullptr) out.store = "service manager";
+  if (holder_ != nullptr && holder_->connected()) {
+    out.store = holder_->name();
+    out.holder = holder_->process();
+  }
+  return out;
 }
 
 }  // namespace sluice::lifecycle

@@ -5,21 +5,22 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/base/log_messages.hpp"
+#include "core/lifecycle/holder_message.hpp"
 
 namespace sluice::lifecycle {
 namespace {
 
 using std::chrono::milliseconds;
 
-// A running manager makes room within microseconds; a restarting one needs longer.
+// A running store makes room within microseconds; a restarting one needs longer.
 constexpr milliseconds kPollTimeout{20};
 constexpr milliseconds kFirstRetryInterval{50};
 constexpr milliseconds kMaxRetryInterval{5000};
@@ -28,20 +29,29 @@ lib::Clock::Time now() { return lib::SteadyClock().now(); }
 
 }  // namespace
 
-DescriptorSender::DescriptorSender(std::vector<char> manager, Owner& owner)
-    : manager_(std::move(manager)), owner_(owner) {}
+DescriptorSender::DescriptorSender(std::unique_ptr<StoreLink> link, Owner& owner)
+    : link_(std::move(link)), owner_(owner) {}
 
 DescriptorSender::~DescriptorSender() { stop(milliseconds(0)); }
 
+void DescriptorSender::watch() {
+  const lib::Lock lock(mutex_);
+  if (link_ != nullptr && link_->answers() && link_->socket() >= 0) start_thread();
+}
+
 void DescriptorSender::changed(const std::string& name) {
-  if (manager_.empty()) return;
-  {
-    const lib::Lock lock(mutex_);
-    if (stopping_ || !queued_.insert(name).second) return;
-    queue_.push_back(name);
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  }
-  wake_.notify_all();
+  const lib::Lock lock(mutex_);
+  if (link_ == nullptr || stopping_ || !queued_.insert(name).second) return;
+  queue_.push_back(name);
+  start_thread();
+  wake_.signal();
+}
+
+void DescriptorSender::start_thread() {
+  if (thread_.joinable()) return;
+  // Without an eventfd the thread waits by polling.
+  std::ignore = wake_.open();
+  thread_ = std::thread([this] { run(); });
 }
 
 void DescriptorSender::stop(milliseconds timeout) {
@@ -51,8 +61,8 @@ void DescriptorSender::stop(milliseconds timeout) {
     if (!stopping_) deadline_ = now() + timeout;
     stopping_ = true;
     ended = std::move(thread_);
+    if (wake_.valid()) wake_.signal();
   }
-  wake_.notify_all();
   if (ended.joinable()) ended.join();
 }
 
@@ -62,27 +72,47 @@ std::size_t DescriptorSender::pending() const {
 }
 
 void DescriptorSender::run() {
+  while (const auto name = next()) {
+    if (!update(*name)) return;  // stopped
+  }
+}
+
+std::optional<std::string> DescriptorSender::next() {
   for (;;) {
-    std::string name;
     {
       const lib::Lock lock(mutex_);
       sending_ = 0;
-      while (!stopping_ && queue_.empty()) wake_.wait(mutex_);
-      if (queue_.empty() || (stopping_ && now() >= deadline_)) return;
-      name = std::move(queue_.front());
-      queue_.pop_front();
-      queued_.erase(name);
-      sending_ = 1;
+      if (stopping_ && (queue_.empty() || now() >= deadline_)) break;
+      if (!queue_.empty()) {
+        std::string name = std::move(queue_.front());
+        queue_.pop_front();
+        queued_.erase(name);
+        sending_ = 1;
+        return name;
+      }
     }
-    if (!update(name)) return;  // stopped
+    link_->settled();
+    wait_idle();
+  }
+  link_->settled();
+  return std::nullopt;
+}
+
+void DescriptorSender::wait_idle() {
+  pollfd events[] = {{wake_.descriptor(), POLLIN, 0}, {link_->answers() ? link_->socket() : -1, POLLIN, 0}};
+  ::poll(events, 2, wake_.valid() ? -1 : static_cast<int>(kPollTimeout.count()));
+  if (wake_.valid()) wake_.drain();
+  if (events[1].revents == 0 || link_->read() || stored_.empty()) return;
+  base::log(base::message::kDescriptorStoreEnded, std::string("the ") + link_->name() + " has ended: starting it again");
+  while (open() != SendResult::ok && pause(SendResult::gone)) {
   }
 }
 
 // False when the timeout of stop() has expired.
 bool DescriptorSender::update(const std::string& name) {
-  // The manager would keep a second descriptor with the same name beside the first.
+  // The store may keep a second descriptor with the same name beside the first.
   if (stored_.contains(name)) {
-    if (!send_with_retry("FDSTOREREMOVE=1\nFDNAME=" + name, -1)) return false;
+    if (!send_with_retry(link_->remove_message(name), -1)) return false;
     stored_.erase(name);
   }
   const lib::Fd fd = owner_.current(name);
@@ -91,8 +121,7 @@ bool DescriptorSender::update(const std::string& name) {
     return true;
   }
   stored_.insert(name);
-  // Without FDPOLL=0 the manager drops a descriptor with EPOLLERR or EPOLLHUP.
-  return send_with_retry("FDSTORE=1\nFDPOLL=0\nFDNAME=" + name, fd.get());
+  return send_with_retry(link_->store_message(name), fd.get());
 }
 
 bool DescriptorSender::send_with_retry(const std::string& payload, int fd) {
@@ -103,35 +132,31 @@ bool DescriptorSender::send_with_retry(const std::string& payload, int fd) {
   }
 }
 
-DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, int fd) {
-  if (!socket_.valid()) {
-    // Connected, so that poll() reports when there is room.
-    lib::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket.valid() || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(manager_.data()),
-                                     static_cast<socklen_t>(manager_.size())) != 0) {
+DescriptorSender::SendResult DescriptorSender::open() {
+  switch (link_->open()) {
+    case StoreLink::Opened::failed:
       return SendResult::gone;
-    }
-    socket_ = std::move(socket);
+    case StoreLink::Opened::same:
+      return SendResult::ok;
+    case StoreLink::Opened::empty:
+      break;
   }
-  iovec text{const_cast<char*>(payload.data()), payload.size()};
-  msghdr message{};
-  message.msg_iov = &text;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  retry_ = milliseconds(0);
+  stored_.clear();
+  for (const std::string& name : owner_.all()) {
+    const lib::Lock lock(mutex_);
+    if (queued_.insert(name).second) queue_.push_back(name);
   }
-  if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) {
-    retry_ = milliseconds(0);
-    return SendResult::ok;
-  }
-  switch (errno) {
+  return SendResult::ok;
+}
+
+DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, int fd) {
+  if (open() != SendResult::ok) return SendResult::gone;
+  const int error = holding::send(link_->socket(), payload, fd);
+  switch (error) {
+    case 0:
+      retry_ = milliseconds(0);
+      return SendResult::ok;
     case EAGAIN:
     case EINTR:
     case ENOBUFS:
@@ -143,12 +168,12 @@ DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, 
     case ENOTCONN:
     case EPIPE:
     case ENOENT:
-      socket_.reset();
+      link_->close();
       return SendResult::gone;
     default: {
-      const std::string error = strerror(errno);
-      base::log(base::message::kDescriptorSendFailed, "cannot send a descriptor to the service manager: " + error,
-                {{"error", error}});
+      const std::string text = strerror(error);
+      base::log(base::message::kDescriptorSendFailed, std::string("cannot send a descriptor to the ") + link_->name() + ": " + text,
+                {{"error", text}});
       return SendResult::refused;
     }
   }
@@ -158,23 +183,30 @@ DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, 
 bool DescriptorSender::pause(SendResult why) {
   if (timed_out()) return false;
   if (why == SendResult::full) {
-    pollfd room{socket_.get(), POLLOUT, 0};
+    pollfd room{link_->socket(), POLLOUT, 0};
     ::poll(&room, 1, static_cast<int>(kPollTimeout.count()));
     return !timed_out();
   }
   if (!warned_) {
     base::log(base::message::kDescriptorStoreUnreachable,
-              "cannot reach the service manager to store descriptors: retrying; until then, they are lost "
-              "when this process ends");
+              std::string("cannot reach the ") + link_->name() +
+                  " to store descriptors: retrying; until then, they are lost when this process ends");
     warned_ = true;
   }
   retry_ = std::clamp(retry_ * 2, kFirstRetryInterval, kMaxRetryInterval);
   const auto until = now() + retry_;
-  const lib::Lock lock(mutex_);
-  // stop() does not wait for a manager that is gone.
-  while (!stopping_ && wake_.wait_until(mutex_, until)) {
+  for (;;) {
+    {
+      // stop() does not wait for a store that is gone.
+      const lib::Lock lock(mutex_);
+      if (stopping_) return false;
+    }
+    const auto left = std::chrono::ceil<milliseconds>(until - now()).count();
+    if (left <= 0) return true;
+    pollfd change{wake_.descriptor(), POLLIN, 0};
+    ::poll(&change, 1, static_cast<int>(std::min<long long>(left, wake_.valid() ? left : kPollTimeout.count())));
+    if (wake_.valid()) wake_.drain();
   }
-  return !stopping_;
 }
 
 bool DescriptorSender::timed_out() {

@@ -30,6 +30,8 @@ class StateDir {
   const std::string& path() const { return path_; }
   // Path of the control socket.
   std::string control_socket() const { return path_ + "/control.sock"; }
+  // Path of the descriptor holder's socket.
+  std::string holder_socket() const { return path_ + "/holder.sock"; }
 
   // The directory of one backend, created if needed. REQUIRES: open.
   lib::Result<std::string> backend_folder(std::string_view id) const;

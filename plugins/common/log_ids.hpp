@@ -11,6 +11,14 @@ namespace sluice::log_id {
 
 #define SLUICE_LOG_ID(name, id, level, meaning, remedy) inline constexpr std::string_view name = id
 
+SLUICE_LOG_ID(kAffinityFileRejected, "affinity-file-rejected", "warning",
+              "A file of session affinity that an earlier process left in the state directory, or records in it, are "
+              "malformed or not trusted, and were ignored. These clients may reach another endpoint.",
+              "Find the program that writes to the state directory.");
+SLUICE_LOG_ID(kAffinityFileUnwritable, "affinity-file-unwritable", "warning",
+              "Session affinity of userspace mode cannot be written to the state directory. After a restart, clients "
+              "may reach another endpoint.",
+              "Check that the state directory is writable and has space.");
 SLUICE_LOG_ID(kAffinityNotImported, "affinity-not-imported", "warning",
               "The session affinity of some clients was not imported from the old backend; these clients may reach "
               "another endpoint.",
@@ -25,6 +33,10 @@ SLUICE_LOG_ID(kChainsNotRemoved, "chains-not-removed", "warning",
 SLUICE_LOG_ID(kCleanupSkipped, "cleanup-skipped", "warning",
               "The clean-up of the backend was skipped because the iptables programs cannot be used.",
               "Install the package iptables and run sluiced --cleanup again.");
+SLUICE_LOG_ID(kClientAddressHidden, "client-address-hidden", "warning",
+              "In userspace mode, endpoints see an address of the node instead of the client's. Logged once per "
+              "address family.",
+              "Grant the capability or load the kernel module that the line names, and restart the daemon.");
 SLUICE_LOG_ID(kConnectionsMaybeReset, "connections-maybe-reset", "warning",
               "Conntrack notifications were lost, or an entry could not be restored, while ipvs mode retired. "
               "Connections may have been reset.",
@@ -107,6 +119,10 @@ SLUICE_LOG_ID(kRelayHampered, "relay-hampered", "warning",
               "See runbook SluiceUserspaceAcceptPaused; for epoll watches, raise fs.epoll.max_user_watches.");
 SLUICE_LOG_ID(kRelayRecovered, "relay-recovered", "info",
               "A shortage of the relay that a relay-hampered line named has ended.",
+              "");
+SLUICE_LOG_ID(kRelayedConnectionsContinue, "relayed-connections-continue", "info",
+              "The daemon ends, and established relayed connections continue in a process of their own, for at most "
+              "stopDrainTimeout.",
               "");
 SLUICE_LOG_ID(kRelayedConnectionsEnd, "relayed-connections-end", "info",
               "Relayed connections end with this instance of the userspace backend.",

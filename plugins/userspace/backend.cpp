@@ -14,6 +14,8 @@
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
+#include "plugins/userspace/relay/drain_process.hpp"
+#include "plugins/userspace/relay/event_loop.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::userspace {
@@ -58,15 +60,32 @@ UserspaceBackend::~UserspaceBackend() {
     // Claims are released only after retirement. Otherwise the process may be ending, and the next one takes them over.
     if (retirement_ != nullptr) table_->release_claims();
     table_->leave_accept_queues();
-    const RelayedNow lost = relayed_->now();
+    RelayedNow lost = relayed_->now();
+    if (retirement_ == nullptr) continue_connections(lost);
     if (lost.any()) log().info(log_id::kRelayedConnectionsEnd, describe(lost) + " end with this backend");
     if (retirement_ == nullptr) {
+      affinity_file_->keep();
       relayed_->record_lost(lost);  // the next process reports them
     } else {
       count_lost(host(), family(), lost);
     }
   }
   if (engine_ != nullptr) engine_->remove_report(report_);
+}
+
+// The process ends: its connections continue in another one, if the settings say so.
+void UserspaceBackend::continue_connections(RelayedNow& now) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(settings_.relay.stop_drain).count();
+  if (seconds == 0 || now.connections == 0 || !can_be_outlived()) return;
+  engine_->continue_at_end();
+  table_->continue_connections();
+  relayed_->connections_continue();
+  log().info(log_id::kRelayedConnectionsContinue,
+             describe({now.connections, 0}) + " continue in a process of their own for at most " +
+                 std::to_string(seconds) + " s");
+  now.connections = 0;
+  // The file of relayed_ is gone.
+  if (now.flows != 0) RelayedCount(1, state_dir_, family()).record_lost(now);
 }
 
 abi::Code UserspaceBackend::do_probe(abi::Error*) {
@@ -98,6 +117,9 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
+  ClientFacts clients = client_facts(family(), node);
+  clients.possible = keeps_clients_;
+  client_policy_->set(std::move(clients));
   // Until write() ends, the rules in the kernel match the previous mark; sockets carry both marks meanwhile.
   relay_mark_->fetch_or(facts_.relay_mark);
   Problems problems;
@@ -129,8 +151,10 @@ void UserspaceBackend::start() {
   std::map<PortalId, ProxyPorts> adopted = writer_.read_proxy_ports();
   if (engine_ == nullptr) start_engine();
   table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_, relay_mark_,
+                                          client_policy_,
                                           beside_old_backend_ ? Takeover::kBesideOldBackend : Takeover::kAll);
   table_->prefer(std::move(adopted));
+  table_->keep_affinity(affinity_file_, std::move(saved_affinity_));
   affinity_.set_table(table_.get());
 }
 
@@ -144,6 +168,13 @@ void UserspaceBackend::start_engine() {
                   "cannot write the count of relayed connections; the next process cannot report lost connections: " +
                       relayed_->problem());
   }
+  // In a swap, the old backend exports what is current.
+  if (beside_old_backend_) {
+    AffinityFile::remove_all(state_dir_, family());
+  } else {
+    saved_affinity_ = std::make_unique<SavedAffinity>(state_dir_, family(), EventLoop::clock());
+  }
+  affinity_file_ = std::make_shared<AffinityFile>(state_dir_, family());
   metrics_ =
       std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_old_backend_);
   report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
@@ -156,7 +187,24 @@ void UserspaceBackend::start_engine() {
     host().event(abi::Severity::kWarning, sdk::view(event_reasons::kRelayHampered.reason), sdk::view(sentence),
                  nullptr);
   });
+  probe_client_addresses();
   host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+}
+
+void UserspaceBackend::report_affinity_file() {
+  const std::string problem = affinity_file_->problem();
+  if (problem.empty() || std::exchange(affinity_unwritable_logged_, true)) return;
+  log().warning(log_id::kAffinityFileUnwritable,
+                "cannot write session affinity to the state directory; the next process begins without it: " + problem);
+}
+
+void UserspaceBackend::probe_client_addresses() {
+  if (!owns_node_) return;
+  const std::string problem = client_address_problem(family());
+  keeps_clients_ = problem.empty();
+  if (keeps_clients_) return;
+  log().warning(log_id::kClientAddressHidden,
+                "endpoints see the address of the node instead of the client's: " + problem);
 }
 
 // Reports the connections that were lost with an earlier process.
@@ -188,6 +236,9 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
   const std::vector<abi::ServicePort> served = update(transaction, problems);
   if (full) {
     table_->remove_stale();
+    if (const std::string problem = table_->saved_affinity_problem(); !problem.empty()) {
+      log().warning(log_id::kAffinityFileRejected, "session affinity of the previous process ignored: " + problem);
+    }
     table_->discard_preferred();
   }
   std::vector<Portal> portals;
@@ -290,6 +341,7 @@ void UserspaceBackend::report_relay_ports(const abi::Transaction& transaction) {
 abi::Code UserspaceBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "no rules have been written yet");
   table_->purge_affinity();
+  report_affinity_file();
   const auto drift = writer_.find_drift();
   if (!drift) return abi::Code::kOk;
   valid_ = false;
@@ -327,6 +379,7 @@ void UserspaceBackend::retire_leftovers(const std::vector<std::string>& claims) 
   }
   if (claims_all(family(), claims)) return;
   kept_.drop_all_except({});
+  AffinityFile::remove_all(state_dir_, family());
   report_lost();
 }
 
@@ -341,6 +394,7 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   remove_unclaimed(writer_, family(), {});
   kept_.drop_all_except({});
   RelayedCount::take_lost(state_dir_, family());
+  AffinityFile::remove_all(state_dir_, family());
   return abi::Code::kOk;
 }
 

@@ -56,7 +56,10 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
                    bool owns_node);
   void start();
   void start_engine();
+  void probe_client_addresses();
   void report_lost();
+  void continue_connections(RelayedNow& now);
+  void report_affinity_file();
   void retire_leftovers(const std::vector<std::string>& claims);
   void log_tools();
   // Applies the transaction to the service table and returns the rules to write.
@@ -80,11 +83,15 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<MetricsReporter> metrics_;
   std::shared_ptr<RelayedCount> relayed_;
+  std::shared_ptr<AffinityFile> affinity_file_;
   const std::shared_ptr<RelayMark> relay_mark_ = std::make_shared<RelayMark>(0);
+  const std::shared_ptr<ClientPolicy> client_policy_ = std::make_shared<ClientPolicy>();
+  bool keeps_clients_ = true;  // this node can give connections the addresses of clients
   KeptSockets kept_;
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;
   AffinityExchange affinity_;
+  std::unique_ptr<SavedAffinity> saved_affinity_;  // until there is a table
   std::uint64_t report_ = 0;
   abi::HostRelay* host_relay_ = nullptr;
 
@@ -95,6 +102,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   netfilter::NotProgrammed not_programmed_{host()};
   std::vector<std::string> gained_;  // service ports not in the delta that received a port they waited for
   bool tools_logged_ = false;
+  bool affinity_unwritable_logged_ = false;
   std::set<std::string> reported_unusable_;
 };
 

@@ -23,10 +23,6 @@ using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
 
-std::string_view without_endpoints(abi::Protocol protocol) {
-  return protocol == abi::Protocol::kUdp ? "discarded, no endpoints" : "accepted and closed, no endpoints";
-}
-
 class Decoder {
  public:
   Decoder(const DecodedPortals& kernel, const DecodedPortals& written, const ServiceTable& table, const PortalFacts& facts,
@@ -60,12 +56,12 @@ class Decoder {
     std::vector<const DecodedRedirect*> to_local;    // from other hosts and pods, to the listener of local endpoints
     std::vector<const DecodedRedirect*> to_cluster;  // from other hosts and pods, to the listener of all endpoints
     std::vector<const DecodedRedirect*> sent;        // from processes of this node
+    bool rejects = false;
     bool drops_without_local = false;
     bool drops_others = false;
     bool passes_node = false;
-    bool any() const {
-      return !to_local.empty() || !to_cluster.empty() || !sent.empty() || drops_without_local || drops_others;
-    }
+    bool redirects() const { return !to_local.empty() || !to_cluster.empty() || !sent.empty(); }
+    bool any() const { return redirects() || rejects || drops_without_local || drops_others; }
   };
 
   bool is_wanted(const std::string& name, abi::Protocol protocol) const { return table_.contains({name, protocol}); }
@@ -78,7 +74,8 @@ class Decoder {
       for (const auto* const redirects : {&found->second.arriving, &found->second.sent}) {
         for (const DecodedRedirect& redirect : *redirects) names.insert(redirect.listener.name);
       }
-      for (const std::string* const name : {&found->second.drops_without_local, &found->second.drops_others}) {
+      const DecodedPortal& portal = found->second;
+      for (const std::string* const name : {&portal.rejects, &portal.drops_without_local, &portal.drops_others}) {
         if (!name->empty()) names.insert(*name);
       }
     }
@@ -99,6 +96,7 @@ class Decoder {
     for (const DecodedRedirect& redirect : found->second.sent) {
       if (redirect.listener.name == name) clients.sent.push_back(&redirect);
     }
+    clients.rejects = found->second.rejects == name;
     clients.drops_without_local = found->second.drops_without_local == name;
     clients.drops_others = found->second.drops_others == name;
     clients.passes_node = found->second.passes_node;
@@ -116,13 +114,20 @@ class Decoder {
       answer_.add(line);
       return;
     }
+    if (clients.rejects && !clients.redirects()) {
+      // Whichever addresses serve node ports, as in iptables mode.
+      if (place.node_port) line.addresses = inspection::kEveryAddress;
+      line.targets = refused(inspection::kRejected);
+      answer_.add(line);
+      return;
+    }
     const std::vector<abi::Prefix> ranges = source_ranges(clients, name);
     const bool restricted = clients.drops_others || !ranges.empty();
     const bool no_local = clients.drops_without_local || (clients.drops_others && clients.passes_node);
     Remarks remarks;
     need_jumps(place, remarks);
     fill(place, clients, no_local, restricted, line, remarks);
-    if (clients.drops_without_local || (restricted && no_local)) line.otherwise = dropped();
+    if (clients.drops_without_local || (restricted && no_local)) line.otherwise = refused(inspection::kDropped);
     if (restricted) line.only_for = only_for(clients, ranges, line, place);
     std::string& last = !line.targets.empty()     ? line.targets
                         : !line.from_node.empty() ? line.from_node
@@ -161,7 +166,6 @@ class Decoder {
         const bool pods = !clients.to_cluster.empty() || facts_.from_pods.empty() || restricted;
         if (!pods) add(inside, "not for pods of this node");
         line.from_node = inspection::with_remarks(targets(*cluster, place.protocol, line), inside);
-        if (line.from_node == line.targets && line.targets == without_endpoints(place.protocol)) line.from_node.clear();
       } else if (local != nullptr && !has_sent) {
         add(remarks, "not for processes of this node");
       }
@@ -173,25 +177,16 @@ class Decoder {
         line.targets = targets(*redirect, place.protocol, line);
         const bool external =
             place.node_port || !table_.is_cluster_ip({line.service_port, place.protocol}, place.address);
-        const bool reaches_endpoints =
-            !line.targets.starts_with("nowhere") && !line.targets.starts_with(without_endpoints(place.protocol));
-        line.masqueraded = external && reaches_endpoints;
+        line.masqueraded = external && !line.targets.starts_with("nowhere");
       }
       if (redirect != nullptr && !has_sent) add(remarks, "not for processes of this node");
       if (redirect != nullptr && !has_arriving) add(remarks, "not for clients that arrive from elsewhere");
     }
-    for (const DecodedRedirect* const redirect : clients.to_local) add_restriction(*redirect, remarks);
-    for (const DecodedRedirect* const redirect : clients.to_cluster) add_restriction(*redirect, remarks);
     if (place.node_port) need_accepted(clients, place.protocol, remarks);
   }
 
   static const DecodedRedirect* first(const std::vector<const DecodedRedirect*>& redirects) {
     return redirects.empty() ? nullptr : redirects.front();
-  }
-
-  static void add_restriction(const DecodedRedirect& redirect, Remarks& remarks) {
-    if (!redirect.to_other_addresses) add(remarks, "only while it is an address of this node");
-    if (!redirect.to_node_addresses) add(remarks, "only while it is not an address of this node");
   }
 
   const ServiceTable::BoundListener* listener_at(const DecodedRedirect& redirect, abi::Protocol protocol) const {
@@ -212,7 +207,10 @@ class Decoder {
     for (const SocketAddress& target : at->listener->balancer().targets()) {
       list.push_back(sdk::host_port(target.address(), facts_.family, target.port()));
     }
-    if (list.empty()) return inspection::with_remarks(std::string(without_endpoints(protocol)), remarks);
+    if (list.empty()) {
+      add(remarks, port + " has no endpoints");
+      return inspection::with_remarks("nowhere", remarks);
+    }
     line.sticky_seconds = std::max(line.sticky_seconds, at->listener->balancer().affinity_seconds());
     return inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
   }
@@ -252,10 +250,10 @@ class Decoder {
     }
   }
 
-  std::string dropped() const {
+  std::string refused(std::string_view how) const {
     Remarks remarks;
     need_firewall(remarks);
-    return inspection::with_remarks(std::string(inspection::kDropped), remarks);
+    return inspection::with_remarks(std::string(how), remarks);
   }
 
   // The source ranges of external clients, unless only pods of this node are redirected.

@@ -14,4 +14,7 @@ void probe_kernel(netfilter::Kernel& kernel, abi::Family family);
 // Throws sdk::Failure if the kernel does not let this process mark its packets.
 void probe_socket_mark(abi::Family family);
 
+// Why endpoints cannot see the addresses of clients, with the remedy; empty if they can.
+std::string client_address_problem(abi::Family family);
+
 }  // namespace sluice::userspace

@@ -82,7 +82,7 @@ bool Retirement::remove_redirects(const std::vector<std::string>& claims, bool i
 
 void Retirement::note_datagrams(std::uint64_t now) {
   const std::uint64_t datagrams = context_.relayed.datagrams();
-  if (datagrams == datagrams_ && context_.relayed.now().flows == 0) return;
+  if (datagrams == datagrams_) return;
   datagrams_ = datagrams;
   quiet_since_ = now;
 }

@@ -23,13 +23,18 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+std::uint64_t list_of(const Listener& listener) {
+  return affinity_list(listener.name(), listener.protocol(), listener.kind() == ListenerKind::kLocal);
+}
+
 }  // namespace
 
 PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
 ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
                            KeptSockets& kept, std::shared_ptr<RelayedCount> relayed,
-                           std::shared_ptr<const RelayMark> mark, Takeover takeover)
+                           std::shared_ptr<const RelayMark> mark, std::shared_ptr<const ClientPolicy> policy,
+                           Takeover takeover)
     : family_(family),
       settings_(settings),
       engine_(engine),
@@ -37,6 +42,7 @@ ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine&
       kept_(kept),
       relayed_(std::move(relayed)),
       mark_(std::move(mark)),
+      policy_(std::move(policy)),
       takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
@@ -49,7 +55,7 @@ ServiceTable::~ServiceTable() {
   for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
     for (const ListenerPtr& listener : listeners(protocol)) metrics_.remove(listener);
   }
-  reset_connections();
+  if (!connections_continue_) reset_connections();
 }
 
 void ServiceTable::begin(bool full) {
@@ -75,7 +81,11 @@ std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts&
     preferred = hint->second;
     preferred_.erase(hint);
   }
-  const NeededListeners needs = needed_listeners(port);
+  NeededListeners needs = needed_listeners(port);
+  // Tracked UDP flows still lead to the listener. While the endpoints are on other nodes their datagrams are to be
+  // dropped, but a closed port would refuse them.
+  needs.local = needs.local || (entry.local.listener != nullptr && port.key.protocol == abi::Protocol::kUdp &&
+                                sdk::has(port, abi::kUsesLocalEndpoints) && sdk::has(port, abi::kHasAnyEndpoint));
   std::string problem = update_listener(entry.cluster, ListenerKind::kCluster, needs.cluster, port, preferred.cluster);
   std::string local = update_listener(entry.local, ListenerKind::kLocal, needs.local, port, preferred.local);
   if (problem.empty()) problem = std::move(local);
@@ -103,12 +113,14 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
   const bool is_new = listener == nullptr;
   if (is_new) {
     listener = std::make_shared<Listener>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
-                                          settings_.balancer, ++seed_, relayed_, mark_);
+                                          settings_.balancer, ++seed_, relayed_, mark_, policy_);
+    listener->balancer().keep_affinity(affinity_file_, list_of(*listener));
   }
   listener->set_sends_proxy_header(port.key.protocol == abi::Protocol::kTcp &&
                                    settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
                                                                  sdk::text(port.key.service_name),
                                                                  sdk::text(port.key.port_name)));
+  listener->set_frontends(client_frontends(port));
   listener->balancer().set_affinity(port.affinity_seconds);
   std::vector<SocketAddress> targets;
   const abi::EndpointFlag list = kind == ListenerKind::kLocal ? abi::kEndpointInLocal : abi::kEndpointInCluster;
@@ -117,10 +129,11 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
   }
   Balancer::Change change = listener->balancer().set_endpoints(targets);
   if (!is_new) {
-    if (!change.gone.empty()) engine_.endpoints_gone(listener, std::move(change.gone));
+    engine_.endpoints_gone(listener, ended_endpoints(to, port, std::move(change.gone)));
     return {};
   }
   // Endpoints and session affinity are set before the listener accepts its first client.
+  restore_affinity(*listener, port.affinity_seconds);
   if (const auto bound = bindings_.find(portal_id(port.key)); bound != bindings_.end()) {
     listener->balancer().bind(bound->second, EventLoop::clock());
   }
@@ -132,6 +145,38 @@ std::string ServiceTable::update_listener(OpenListener& to, ListenerKind kind, b
     return std::string("serve a proxy port: ") + error.what();
   }
   return {};
+}
+
+// Binds the clients that earlier processes left. The time while no process ran counts.
+void ServiceTable::restore_affinity(Listener& listener, std::uint32_t seconds) {
+  if (saved_affinity_ == nullptr || seconds == 0) return;
+  const Nanoseconds now = EventLoop::clock();
+  const Nanoseconds timeout = Nanoseconds{seconds} * 1'000'000'000;
+  std::vector<Balancer::Binding> bindings;
+  for (const SavedAffinity::Client& saved : saved_affinity_->clients(list_of(listener))) {
+    const Nanoseconds age = now - saved.used;
+    if (age >= timeout) continue;
+    bindings.push_back({saved.client, saved.endpoint, saved.port, std::chrono::nanoseconds(timeout - age)});
+  }
+  listener.balancer().bind(std::move(bindings), now);
+}
+
+// Of the endpoints that have left the list, those whose clients must leave now.
+std::vector<EndpointPtr> ServiceTable::ended_endpoints(OpenListener& of, const abi::ServicePort& port,
+                                                       std::vector<EndpointPtr> gone) {
+  if (port.key.protocol != abi::Protocol::kUdp) return gone;
+  of.leaving.insert(of.leaving.end(), gone.begin(), gone.end());
+  gone.clear();
+  std::erase_if(of.leaving, [&](const EndpointPtr& left) {
+    const auto endpoints = sdk::endpoints(port);
+    const bool serves = std::any_of(endpoints.begin(), endpoints.end(), [&](const abi::Endpoint& one) {
+      return sdk::has(one, abi::kEndpointServing) && one.port == left->target().port() &&
+             one.address == left->target().address();
+    });
+    if (!serves) gone.push_back(left);
+    return !serves || left.use_count() == 1;  // 1: it has no flow, and will not get one
+  });
+  return gone;
 }
 
 void ServiceTable::open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred) {

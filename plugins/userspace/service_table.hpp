@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "plugins/common/address_hash.hpp"
+#include "plugins/userspace/balancer/affinity_file.hpp"
 #include "plugins/userspace/claim_arbiter.hpp"
 #include "plugins/userspace/kept_service_port.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
@@ -43,10 +44,10 @@ struct ClaimFacts {
 class ServiceTable {
  public:
   // All references outlive this object. `relayed` counts connections and flows; `mark` is the packet mark of sockets to
-  // endpoints.
+  // endpoints; `policy` decides which address of a client these show.
   ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
                KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, std::shared_ptr<const RelayMark> mark,
-               Takeover takeover);
+               std::shared_ptr<const ClientPolicy> policy, Takeover takeover);
   // Resets established connections. Kept sockets stay open in the daemon, with the connections in their accept queues.
   ~ServiceTable();
   ServiceTable(const ServiceTable&) = delete;
@@ -54,13 +55,23 @@ class ServiceTable {
 
   // Proxy ports to try first when a service port is added; each is used once.
   void prefer(std::map<PortalId, ProxyPorts> ports) { preferred_ = std::move(ports); }
+  // Copies session affinity to `file`. `saved`: that of earlier processes, for service ports that are added until
+  // discard_preferred().
+  void keep_affinity(std::shared_ptr<AffinityFile> file, std::unique_ptr<SavedAffinity> saved) {
+    affinity_file_ = std::move(file);
+    saved_affinity_ = std::move(saved);
+  }
+  // Why the affinity of earlier processes was rejected; empty if it was not.
+  std::string saved_affinity_problem() const { return saved_affinity_ == nullptr ? "" : saved_affinity_->problem(); }
   bool prefers(const PortalId& id) const { return preferred_.contains(id); }
   // Imports session affinity from another backend, also for a service port that is added later.
   void bind(const PortalId& id, std::vector<Balancer::Binding> bindings);
-  // Discards preferred ports and bindings of service ports that were not added.
+  // Discards preferred ports and affinity of service ports that were not added.
   void discard_preferred() {
     preferred_.clear();
     bindings_.clear();
+    if (saved_affinity_ != nullptr) saved_affinity_->discard();
+    saved_affinity_ = nullptr;
   }
   // Visits each client that session affinity binds, once per service port.
   void each_binding(const std::function<void(const PortalId&, const Balancer::Binding&)>& visit) const;
@@ -104,6 +115,8 @@ class ServiceTable {
   std::set<PortalId> open_ids(abi::Protocol protocol);
   // Resets all relayed connections, including those of service ports that were removed. REQUIRES: close()
   void reset_connections();
+  // The destructor does not reset them.
+  void continue_connections() { connections_continue_ = true; }
   void release_claims() { claims_.release_all(); }
   // At the end of the process: closes TCP sockets without emptying their accept queues, which the next process serves.
   void leave_accept_queues();
@@ -137,6 +150,9 @@ class ServiceTable {
     std::uint16_t port = 0;
     std::vector<std::string> names{};    // of kept sockets
     std::uint16_t old_backend_port = 0;  // UDP: the old backend may still receive here
+    // UDP: endpoints that left the list and still serve. Their flows stay, as they do by connection tracking in kernel
+    // modes: an endpoint that terminates, or that policies or hints no longer choose.
+    std::vector<EndpointPtr> leaving{};
   };
   struct Entry {
     OpenListener cluster;
@@ -156,7 +172,10 @@ class ServiceTable {
 
   std::string update_listener(OpenListener& to, ListenerKind kind, bool needed, const abi::ServicePort& port,
                               std::uint16_t preferred);
+  static std::vector<EndpointPtr> ended_endpoints(OpenListener& of, const abi::ServicePort& port,
+                                                  std::vector<EndpointPtr> gone);
   void open(OpenListener& to, ListenerPtr listener, std::uint16_t preferred);
+  void restore_affinity(Listener& listener, std::uint32_t seconds);
   void close_later(OpenListener& listener);
   void keep_all();
   void drop_names(const OpenListener& listener);
@@ -176,16 +195,20 @@ class ServiceTable {
   KeptSockets& kept_;
   const std::shared_ptr<RelayedCount> relayed_;
   const std::shared_ptr<const RelayMark> mark_;
+  const std::shared_ptr<const ClientPolicy> policy_;
   const Takeover takeover_;
   ProxyPortOpener opener_;
   ClaimArbiter claims_;
   Entries entries_;
   std::map<PortalId, ProxyPorts> preferred_;
   std::map<PortalId, std::vector<Balancer::Binding>> bindings_;
+  std::shared_ptr<AffinityFile> affinity_file_;
+  std::unique_ptr<SavedAffinity> saved_affinity_;
   std::vector<OpenListener> closing_;
   std::unordered_map<abi::Address, std::size_t> addresses_;  // of frontends, with reference counts
   std::uint64_t round_ = 0;
   std::uint64_t seed_;
+  bool connections_continue_ = false;
 };
 
 // The printed name and the protocol.

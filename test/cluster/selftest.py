@@ -384,9 +384,9 @@ def deb(folder, name, depends):
     return path
 
 
-def main():
+def run(tests):
     results = tap.Results()
-    for title, function in _tests:
+    for title, function in tests:
         notes = []
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             try:
@@ -398,4 +398,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(_tests))

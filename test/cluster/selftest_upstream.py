@@ -35,6 +35,9 @@ group = [{name = "main", about = "two nodes", nodes = 2},
 exclude = [{needs = "a cloud", pattern = '\] Cloud ', reason = "a cloud balances"}]
 known = [{mode = "userspace", test = 'serve pods', reason = "the relay connects itself"}]
 """
+PARTIAL = LIST.replace('"userspace"]', '"ipvs", "userspace"]') + """
+omit = [{mode = "ipvs", pattern = 'Zones ', reason = "too few nodes"}, {mode = "ipvs", pattern = 'Zones |nodes', reason = "slow"}]
+"""
 REPORT = """<testsuites><testsuite>
 <testcase name="[SynchronizedBeforeSuite]" status="failed" time="3"><failure type="failed">[FAILED] n1 is not ready
 In [SynchronizedBeforeSuite] at: e2e.go:1</failure></testcase>
@@ -44,6 +47,7 @@ In [SynchronizedBeforeSuite] at: e2e.go:1</failure></testcase>
 <testcase name="[It] [sig-network] c" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
 <testcase name="[It] [sig-network] d" status="failed" time="9"><failure message="" type="failed">[FAILED] connection refused
 In [It] at: service.go:5</failure><system-err>much</system-err></testcase>
+<testcase name="[It] [sig-network] f" status="interrupted" time="9"><failure message="Interrupted by User"></failure></testcase>
 <testcase name="[It] [sig-network] e" status="panicked" time="9"><error message="" type="panicked"></error></testcase>
 </testsuite></testsuites>"""
 
@@ -76,13 +80,13 @@ def made_list(text=LIST):
     return TestList(tomllib.loads(text))
 
 
-def made_run(proxy, mode, results, version="1.36.2"):
+def made_run(proxy, mode, results, version="1.36.2", text=LIST):
     """A run of the made list; `results` has the result of each test that differs from passed."""
-    tests, run = made_list(), documents.Run(proxy, mode)
+    tests, run = made_list(text), documents.Run(proxy, mode)
     run.date, run.versions = "2026-01-01", {"kubernetes": version}
     for group in tests.groups:
         run.add(group, [Result(name, results.get(name, PASSED), "why" if name in results else "", 2)
-                        for name in tests.tests_of(group, NAMES)], 60)
+                        for name in tests.tests_of(group, NAMES, mode)], 60)
     return run
 
 
@@ -107,6 +111,17 @@ def _problems():
     holds("no test matches" in " ".join(made_list().problems([])), "an empty list of tests is not found")
 
 
+@test("list: an omitted test runs in other modes; the first entry that matches has the reason; one without a test is a problem")
+def _omitted():
+    tests = made_list(PARTIAL)
+    equal([tests.tests_of(group, NAMES, "ipvs") for group in tests.groups], [[POD], []])
+    equal([tests.tests_of(group, NAMES, "nftables") for group in tests.groups], [[NODE, POD], [ZONE]])
+    equal([*tests.omitted(NAMES).values()], [[ZONE], [NODE]])
+    equal([*tests.problems(NAMES)], [])
+    stale = PARTIAL.replace("Zones |nodes", "Zones ")
+    holds("the pattern omits no test in ipvs mode" in " ".join(made_list(stale).problems(NAMES)), "a stale entry is not found")
+
+
 @test("list: malformed documents are rejected")
 def _malformed():
     for text in ("", LIST.replace("nodes = 2", "knots = 2"), LIST.replace(r", patterns = ['\] Zones ']", "")):
@@ -127,7 +142,7 @@ def _focus():
     equal(set(re.findall(r"\\(.)", focus)) - set(r"\.+*?()|[]{}^$"), set())
 
 
-@test("report: results have the test's own reasons, and tests that were not selected are omitted")
+@test("report: results have the test's own reasons, and tests that were not selected or were interrupted are omitted")
 def _report():
     report = junit.parsed(ElementTree.fromstring(REPORT))
     equal([(one.test[-1], one.result, one.reason, one.seconds) for one in report.results],
@@ -179,6 +194,8 @@ def _failed_again():
     holds("| Services should serve pods | passed (run 2) |" in page.text(tests, NAMES[:4], [kept]), "the page has no second run")
     run.add(tests.groups[0], [Result(POD, PASSED, "", 1)], 5)
     equal(run.attempts, {})
+    run.add_again(tests.groups[0], [Result(NODE, PASSED, "", 1)])
+    equal(run.attempts, {})
 
 
 @test("results: a malformed file is rejected")
@@ -227,6 +244,35 @@ def _incomplete():
     run.results[CLOUD] = ("main", Result(CLOUD, PASSED, "", 1))
     del run.groups["zones"]
     equal(len([*compare.incomplete([run], tests, NAMES)]), 2)
+
+
+@test("comparison: a mode with omitted tests has its own control, which may have fewer tests")
+def _partial():
+    tests = made_list(PARTIAL)
+    control, same = made_run("kube-proxy", "iptables", {}), documents.Run("kube-proxy", "ipvs")
+    same.versions = control.versions
+    same.add(tests.groups[0], [Result(POD, FAILED, "why", 1)], 5)
+
+    def ipvs(results):
+        run = made_run("sluice", "ipvs", results, text=PARTIAL)
+        return [control, same, run, made_run("sluice", "nftables", {}), made_run("sluice", "userspace", {POD: FAILED})]
+
+    equal([*compare.problems(ipvs({POD: FAILED}), tests)], [])
+    equal([*compare.incomplete(ipvs({}), tests, NAMES)], [])
+    same.add(tests.groups[0], [], 5)
+    holds("no known failure" in " ".join(compare.problems(ipvs({POD: FAILED}), tests)), "a regression is not found")
+    text = page.text(tests, NAMES[:4], ipvs({}))
+    for line in ("| ipvs | slow | 1 | Services should serve nodes |",
+                 "| Services should serve nodes | passed | – | – | passed | passed |"):
+        holds(line in text, f"no line '{line}' in:\n{text}")
+
+
+@test("results: some tests of a group replace their own results only")
+def _some():
+    run, tests = made_run("sluice", "nftables", {}), made_list()
+    run.add_some(tests.groups[0], [Result(NODE, FAILED, "why", 1)], 5)
+    equal({name: one.result for name, (_, one) in run.results.items()}, {NODE: FAILED, POD: PASSED, ZONE: PASSED})
+    equal(run.groups["main"]["seconds"], 65)
 
 
 @test("page: each test has a row with the results of all runs, failures stand out and have their reason")

@@ -12,6 +12,7 @@ The variable SLUICE_KUBE_BIN names the folder with the programs of the cluster, 
 
 import argparse
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -48,6 +49,9 @@ def options():
     run.add_argument("--failed", action="store_true", help="run only tests that failed in the recorded results, or have none")
     run.add_argument("--running", action="store_true", help="use the cluster that runs, and leave it")
     run.add_argument("--nodes", type=int, default=6, help="nodes of a new cluster (default: %(default)s)")
+    run.add_argument("--kernel", metavar="VERSION", help="nodes of a new cluster are emulated machines with this kernel")
+    run.add_argument("--procs", type=int, metavar="N", help="tests at a time (default: as the group says)")
+    run.add_argument("--only", metavar="RE", help="run only tests with such names; earlier results of others stay")
     run.add_argument("--limit", type=int, default=1800, metavar="SECONDS", help="time limit of a group (default: %(default)s)")
     run.add_argument("--record", action="store_true", help="write the results to the folder of the results")
     actions.add_parser("page", help="write the page")
@@ -94,7 +98,7 @@ def run_all(wanted, tests, programs, out):
     if wanted.running:
         with_cluster(wanted, Cluster(Layout.load(), programs), tests, names, proxies, out)
     else:
-        with Cluster(Layout(nodes=wanted.nodes), programs) as cluster:
+        with Cluster(Layout(nodes=wanted.nodes, kernel=wanted.kernel), programs) as cluster:
             with_cluster(wanted, cluster, tests, names, proxies, out)
 
 
@@ -111,16 +115,20 @@ def with_cluster(wanted, cluster, tests, names, proxies, out):
 
 
 def run_group(wanted, cluster, tests, names, proxy, run, group, out):
-    chosen = tests.tests_of(group, names)
+    chosen = [test for test in tests.tests_of(group, names, run.mode) if re.search(wanted.only or "", test)]
     again = wanted.failed and group.name in run.groups
     if again:
         chosen = [test for test in run.failed(chosen) if tests.known_reason(run.mode, test) is None or run.result(test) is None]
         if not chosen:
             return
-    ginkgo = runner.GroupRun(cluster, group, chosen, f"{proxy.program}-{proxy.mode}-{group.name}", wanted.limit)
+    if not chosen:
+        return
+    ginkgo = runner.GroupRun(cluster, group, chosen, f"{proxy.program}-{proxy.mode}-{group.name}", wanted.limit, wanted.procs)
     report, seconds = ginkgo.run(proxy)
     if again:
         run.add_again(group, report.results)
+    elif wanted.only:
+        run.add_some(group, report.results, seconds)
     else:
         run.add(group, report.results, seconds)
     out.add(f"{run.name}: {group.name}: the suite runs in {seconds:.0f} s", report.broken)

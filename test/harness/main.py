@@ -33,6 +33,9 @@ def set_environment(settings):
     path = ["/usr/sbin", "/usr/bin", *os.environ.get("PATH", os.defpath).split(":")]
     os.environ.update(LC_ALL="C", PATH=":".join(dict.fromkeys(path)), PYTHONDONTWRITEBYTECODE="1",
                       PYTHONPYCACHEPREFIX=settings.built("pycache"))
+    # configure and libtool prefer bash, which takes longer for their thousands of lines.
+    if os.access("/bin/dash", os.X_OK):
+        os.environ.setdefault("CONFIG_SHELL", "/bin/dash")
 
 
 def list_names(wanted, settings):

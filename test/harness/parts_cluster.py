@@ -56,6 +56,8 @@ def cluster(run):
     build = ("--builddir", run.build)
     return [
         Step("cluster", "selftest", ["/usr/bin/python3", run.test("cluster/selftest.py")], 120, weight=0.5, expected=5),
+        Step("cluster", "selftest-machines", ["/usr/bin/python3", run.test("cluster/selftest_machines.py")], 60, weight=0.5,
+             expected=1),
         step("takeover", "takeover_test.py", *build),
         *(step(f"takeover-{os.path.basename(path).removeprefix('kube-proxy-')}", "takeover_test.py", *build, "--kube-proxy", path)
           for path in other_kube_proxies()),

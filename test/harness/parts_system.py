@@ -9,7 +9,8 @@ from parts_build import PROGRAMS, READY
 from step import Step
 
 # Cases that compare parallel traffic need a machine with idle processors, so they have a part of their own.
-TRAFFIC = ("cases_swap.", "cases_swapfaults.", "cases_swapaffinity.", "cases_restart.", "cases_reload.")
+TRAFFIC = ("cases_swap.", "cases_swapfaults.", "cases_swapaffinity.", "cases_restart.", "cases_reload.",
+           "cases_holder.killed", "cases_holder.restarted")
 BUT_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--except", file))
 ONLY_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--filter", file))
 # Those that depend on the variant of iptables: leftover state of a swap, adopted state at start, rules that settings change.

@@ -76,7 +76,7 @@ THIRD_PARTY = {
     "libnftnl/": ("plugins/nftables/kernel/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "log4cplus/": ("core/base/log.cpp", "core/base/log_event.hpp", "core/logging/logging.cpp", "test/unit/plugin/captured_log.hpp"),
     "netlink/": ("core/node/", "core/cleanup/", "lib/netlink/", "test/unit/cleanup/", "plugins/", "test/unit/ipvs/", "test/unit/node/",
-                 "test/unit/common/netlink/", "test/fuzz/targets/ipvs"),
+                 "test/unit/common/netlink/", "test/unit/userspace/relay/", "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
     "nlohmann/": ("core/config/render.cpp", "core/ctl/", "core/daemon/", "core/kube/events/", "core/kube/recording/", "core/lifecycle/",
                   "core/logging/", "core/observe/", "core/ownership/", "core/reload/reload_result.", "test/unit/config/",

@@ -40,7 +40,7 @@ def status_keys(text):
 def documented_keys(text):
     """The last part of each key of the page; the first column and the keys in prose of the second have them whole."""
     keys = {word for word in cells(text) if re.fullmatch(r"[a-z_]+(?:\[\])?(?:\.[a-z_]+(?:\[\])?)*", word)}
-    roots = {"version", "mode", "plugin", "node", "source", "objects", "events", "recording", "families", "swap", "retiring", "reload"}
+    roots = {"version", "mode", "plugin", "node", "source", "objects", "events", "recording", "families", "swap", "retiring", "reload", "kept_sockets"}
     return {part.removesuffix("[]") for key in keys if key.removesuffix("[]").split(".")[0].removesuffix("[]") in roots
             for part in key.split(".")}
 

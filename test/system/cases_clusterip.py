@@ -27,16 +27,14 @@ def node_and_outside_to_cluster_ip(t):
     t.expect([NODE, EXT], service.cluster(), masqueraded(E1, E2))
 
 
-@case(3, "--masquerade-all masquerades pods too", config="masquerade-all", sources=["manifests"],
-      backends=IN_KERNEL)
+@case(3, "--masquerade-all masquerades pods too", config="masquerade-all", sources=["manifests"])
 def masquerade_all(t):
     service = t.service(BOTH)
     t.settle()
     t.expect([POD, NODE, EXT], service.cluster(), masqueraded(E1, E2))
 
 
-@case(3, "without a cluster CIDR no client is masqueraded on a cluster IP", config="no-detector", sources=["manifests"],
-      backends=IN_KERNEL)
+@case(3, "without a cluster CIDR no client is masqueraded on a cluster IP", config="no-detector", sources=["manifests"])
 def no_detector(t):
     service = t.service(BOTH)
     t.settle()
@@ -142,7 +140,7 @@ def three_endpoints(t):
 
 
 @case(12, "BridgeInterface: only traffic from other interfaces is masqueraded", config="bridge-detector",
-      sources=["manifests"], backends=IN_KERNEL)
+      sources=["manifests"])
 def bridge_detector(t):
     service = t.service([ready(E2)])
     t.settle()
@@ -151,7 +149,7 @@ def bridge_detector(t):
 
 
 @case(12, "InterfaceNamePrefix: only traffic from other interfaces is masqueraded",
-      config="prefix-detector", sources=["manifests"], backends=IN_KERNEL)
+      config="prefix-detector", sources=["manifests"])
 def prefix_detector(t):
     service = t.service([ready(E2)])
     t.settle()

@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Userspace mode and tracked flows: a UDP client that keeps its port is never stuck on a port that no process holds."""
 
+import os
 import re
+import signal
+import time
 
 from lib import addresses as a
-from lib import foreign
-from lib.addresses import E1, E2
-from lib.cases import POD, own_daemon
+from lib import foreign, holders
+from lib.addresses import E1, E2, E3, E4
+from lib.cases import POD, case, own_daemon
 from lib.daemon import Daemon
-from lib.objects import ready
+from lib.objects import gone, ready, terminating
 
 from cases_conntrack import UDP, Client, everywhere, number
 
 ONLY_HERE = {"backends": ["userspace"], "sources": ["manifests"]}
+PAUSE = 3  # seconds: more than a short UDP timeout, less than the default of 30 s
 
 
 def tracked(clients):
@@ -35,7 +39,7 @@ def proxy_ports(t, service):
 
 
 @own_daemon(None, "a UDP client that keeps its port is served on, as one flow, through a restart and a change of all endpoints, "
-            "and again after its Service was deleted and created again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+            "and again after its Service had no endpoints, or was deleted and created again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
 def one_flow(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -51,14 +55,17 @@ def one_flow(t):
     t.settle()
     for client in clients:
         client.expect_soon(E2, "after e1 was replaced")
+    t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
+    t.require(tracked(clients) == before, "a flow was created again")
+
     service.set_endpoints([])
     t.settle()
+    for client in clients:
+        client.expect_removed("after all endpoints were gone")
     service.set_endpoints([ready(E1)])
     t.settle()
     for client in clients:
         client.expect_soon(E1, "after all endpoints were gone for a while")
-    t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
-    t.require(tracked(clients) == before, "a flow was created again")
 
     service.delete()
     t.settle()
@@ -81,7 +88,10 @@ def port_taken(t):
     for client in clients:
         client.expect(E1, "at first")
     ports = proxy_ports(t, service)
+    holder = holders.wait_one(t, t.bench.daemon)
     t.bench.daemon.stop()
+    os.kill(holder, signal.SIGKILL)
+    holders.wait_none(t, t.bench.daemon, "after it was killed", holder)
     for port in ports:
         t.listen("node", "intruder", port)
     for client in clients:
@@ -130,3 +140,33 @@ def mode_changed(t):
 
 def foreign_chains(t, pattern):
     return [line for line in foreign.saved(t.topology, t.family) if re.match(rf":({pattern})", line)]
+
+
+@case(None, "a UDP flow stays with its endpoint through a pause, while others come and go, and while it terminates and serves; it "
+      "moves at once when the endpoint serves no more", protocols=UDP, **ONLY_HERE)
+def flow_stays(t):
+    service = t.service([ready(E2)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E2, "at first")
+    service.set_endpoints([ready(E1), ready(E2), ready(E3), ready(E4)])
+    t.settle()
+    time.sleep(PAUSE)  # fixed time: the flow must outlast it
+    for client in clients:
+        client.expect(E2, "after a pause")
+    for others in ([ready(E1)], [ready(E3), ready(E4)], [ready(E1), ready(E4)], []):
+        for own in (ready(E2), terminating(E2)):
+            service.set_endpoints([*others, own])
+            t.settle()
+            for client in clients:
+                client.expect(E2, f"beside {len(others)} others")
+    service.set_endpoints([ready(E1), gone(E2)])
+    t.settle()
+    for client in clients:
+        client.expect(E1, "once e2 serves no more")
+    service.set_endpoints([ready(E3), ready(E4)])
+    t.settle()
+    for client in clients:
+        answer = client.ask()
+        t.require(answer in (E3.name, E4.name), f"after e1 was removed {answer} answered")

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases 13–18: Services without a usable endpoint."""
 
+from lib import pace
 from lib.addresses import ALT_PORT, E1, E2, EXT_OTHER, NODE2, POD_PORT, V4
-from lib.cases import DROPPED, EXT, IN_KERNEL, NODE, POD, REJECTED, UNTOUCHED, case, kept, untouched
+from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept, untouched
 from lib.differences import EMPTY_BEHIND_RANGES, NODE_REJECTED
 from lib.objects import gone, not_ready, ready
+from lib.outcomes import TIMEOUT_WHEN_ANSWERED_MS, TIMEOUT_WHEN_SILENT_MS
 
 
 def expect_all_rejected(t, service):
@@ -21,7 +23,7 @@ def no_slice(t):
     expect_all_rejected(t, service)
 
 
-@case(13, "packets of the node itself to an external address without endpoints are left alone", backends=IN_KERNEL)
+@case(13, "packets of the node itself to an external address without endpoints are left alone")
 def node_to_external_without_endpoints(t):
     service = t.service(type="LoadBalancer", external=True)
     t.settle()
@@ -57,10 +59,8 @@ def first_endpoint(t):
     t.expect(POD, service.cluster(), kept(E1))
     hammer.wait_attempts(2)
     counts = hammer.stop()
-    turned_away = ("error" if t.protocol == "tcp" else "timeout") if t.relayed else "refused"
     t.require(counts["ok"] > 0, "the hammer never connected")
-    t.require(counts["failed"] == counts["outcomes"][turned_away],
-              f"outcomes besides ok and {turned_away}: {counts['outcomes']}")
+    t.require(counts["failed"] == counts["outcomes"]["refused"], f"outcomes besides ok and refused: {counts['outcomes']}")
     t.require(set(counts["servers"]) == {E1.name}, f"answered by {sorted(counts['servers'])}")
     # And the reverse: from served to rejected, and nothing between.
     hammer = t.hammer(POD, service.cluster())
@@ -68,9 +68,63 @@ def first_endpoint(t):
     t.settle()
     t.expect(POD, service.cluster(), REJECTED)
     counts = hammer.stop()
-    t.require(counts["failed"] == counts["outcomes"][turned_away],
-              f"outcomes besides ok and {turned_away}: {counts['outcomes']}")
+    t.require(counts["failed"] == counts["outcomes"]["refused"], f"outcomes besides ok and refused: {counts['outcomes']}")
     t.require(set(counts["servers"]) <= {E1.name}, f"answered by {sorted(counts['servers'])}")
+
+
+TIMES = 4
+
+
+def cut_off(t, counts, removals):
+    """Requests without an answer because their endpoint was removed: UDP flows are removed with it, so an answer on its way is
+    lost, for each client at most one with each removal."""
+    lost = counts["outcomes"]["timeout"]
+    return lost if t.protocol == "udp" and lost <= removals else 0
+
+
+@case((13, 16), "a Service gains and loses its only endpoint, again and again: at every address clients are served or rejected, and "
+      "nothing else", backends=["iptables", "nftables", "userspace"], sources=["manifests"])
+def endpoint_comes_and_goes(t):
+    service = t.service(type="LoadBalancer", external=True)
+    t.settle()
+    hammers = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS)) for sender, front in
+               ((POD, service.cluster()), (NODE, service.cluster()), (EXT, service.vip()), (POD, service.external()),
+                (EXT, service.external()), (EXT, service.node()), (NODE, service.node()))]
+    for endpoints in ([ready(E1)], []) * TIMES:
+        service.set_endpoints(endpoints)
+        t.settle()
+        for hammer in hammers:
+            hammer.wait_attempts(2)
+    for hammer in hammers:
+        counts = hammer.stop()
+        t.require(counts["ok"] > 0 and counts["outcomes"]["refused"], f"not both: {counts['outcomes']}")
+        others = counts["failed"] - counts["outcomes"]["refused"] - cut_off(t, counts, TIMES)
+        t.require(others == 0, f"outcomes besides ok and refused: {counts['outcomes']}")
+        t.require(set(counts["servers"]) == {E1.name}, f"answered by {sorted(counts['servers'])}")
+
+
+@case((20, 23), "external policy Local: the only local endpoint comes and goes, outside clients are served or dropped and never "
+      "rejected, and pods and the node are served throughout", backends=["iptables", "nftables", "userspace"],
+      sources=["manifests"])
+def local_endpoint_comes_and_goes(t):
+    service = t.service([ready(E1), ready(E2)], type="LoadBalancer", external=True, external_policy="Local")
+    t.settle()
+    inside = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS)) for sender, front in
+              ((POD, service.vip()), (POD, service.external()), (NODE, service.vip()), (POD, service.cluster()))]
+    outside = [t.hammer(EXT, front, timeout_ms=TIMEOUT_WHEN_SILENT_MS) for front in service.externals()]
+    for endpoints in ([not_ready(E1), ready(E2)], [ready(E1), ready(E2)]) * TIMES:
+        service.set_endpoints(endpoints)
+        t.settle()
+        for hammer in inside + outside:
+            hammer.wait_attempts(2)
+    for hammer in inside:
+        counts = hammer.stop()
+        t.require(counts["ok"] > 0 and counts["failed"] == cut_off(t, counts, TIMES), f"inside: {counts['outcomes']}")
+    for hammer in outside:
+        counts = hammer.stop()
+        t.require(counts["ok"] > 0 and counts["outcomes"]["timeout"], f"not both: {counts['outcomes']}")
+        t.require(counts["failed"] == counts["outcomes"]["timeout"], f"outcomes besides ok and timeout: {counts['outcomes']}")
+        t.require(set(counts["servers"]) == {E1.name}, f"answered by {sorted(counts['servers'])}")
 
 
 @case(17, "a Service port that no slice has is rejected while the other port works")
@@ -88,5 +142,4 @@ def source_ranges_without_endpoints(t):
     service = t.service(type="LoadBalancer", vip=True, source_ranges=ranges)
     t.settle()
     t.expect(EXT, service.vip(), REJECTED)
-    # A relay accepts even without endpoints, but only allowed clients.
-    t.expect(EXT_OTHER, service.vip(), DROPPED if t.relayed else t.differs(EMPTY_BEHIND_RANGES, REJECTED, DROPPED))
+    t.expect(EXT_OTHER, service.vip(), t.differs(EMPTY_BEHIND_RANGES, REJECTED, DROPPED))

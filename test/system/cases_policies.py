@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases 19–32: internal and external traffic policies."""
 
-from lib import health
+from lib import bridge, health
 from lib.addresses import E1, E2
-from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept, masqueraded
+from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, case, kept, masqueraded
 from lib.differences import INTERNAL_REJECTED, INTERNAL_USES_OTHERS, LOCAL_FOR_ALL, NOT_LET_THROUGH, NO_LOCAL
 from lib.objects import not_ready, ready
 
@@ -16,19 +16,27 @@ def balanced(t, endpoints, **policies):
     return t.service(endpoints, type="LoadBalancer", external=True, **policies)
 
 
-def expect_from_node(t, service, expected):
-    """A process of the node at the external addresses. Userspace mode leaves external IPs of other hosts
-    alone there."""
-    t.expect(NODE, [*service.node_ports(), service.vip()], expected)
-    t.expect(NODE, service.external(), UNTOUCHED if t.relayed else expected)
-
-
 @case(19, "external policy Cluster: all clients are masqueraded and reach every endpoint", legacy=True)
 def external_cluster(t):
     service = balanced(t, BOTH)
     t.settle()
     t.expect([EXT, POD], service.externals(), masqueraded(E1, E2))
-    expect_from_node(t, service, masqueraded(E1, E2))
+    t.expect(NODE, service.externals(), masqueraded(E1, E2))
+
+
+@case((13, 19, 21, 23), "a pod behind a Linux bridge reaches external IPs and load balancer addresses that no host has",
+      backends=["iptables", "nftables", "userspace"], sources=["manifests"], exclusive=True)
+def pod_on_bridge(t):
+    with bridge.pod_behind_bridge(t):
+        every = balanced(t, BOTH)
+        local = balanced(t, BOTH, external_policy="Local")
+        remote = balanced(t, ONLY_REMOTE, external_policy="Local")
+        none = balanced(t, None)
+        t.settle()
+        t.expect(POD, [every.cluster(), *local.externals()], kept(E1, E2))
+        t.expect(POD, every.externals(), masqueraded(E1, E2))
+        t.expect(POD, remote.externals(), kept(E2))
+        t.expect(POD, [none.cluster(), *none.externals()], REJECTED)
 
 
 @case(20, "external policy Local: outside clients reach the local endpoint and keep their source address", legacy=True)
@@ -49,7 +57,7 @@ def external_local_pod(t):
 def external_local_node(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
-    expect_from_node(t, service, t.differs(LOCAL_FOR_ALL, masqueraded(E1, E2), kept(E1)))
+    t.expect(NODE, service.externals(), t.differs(LOCAL_FOR_ALL, masqueraded(E1, E2), kept(E1)))
 
 
 @case(23, "external policy Local without a local endpoint: only outside clients are dropped", legacy=True)
@@ -57,7 +65,7 @@ def external_local_without_local(t):
     service = balanced(t, ONLY_REMOTE, external_policy="Local")
     t.settle()
     t.expect(POD, service.externals(), kept(E2))
-    expect_from_node(t, service, t.differs(LOCAL_FOR_ALL, masqueraded(E2), kept(E2)))
+    t.expect(NODE, service.externals(), t.differs(LOCAL_FOR_ALL, masqueraded(E2), kept(E2)))
     t.expect(POD, service.cluster(), kept(E2))
     t.expect(EXT, service.externals(), t.differs(NO_LOCAL, DROPPED, kept(E2)))
 

@@ -93,9 +93,8 @@ def remove_rules(t, table, chain, *parts):
 
 def add_refusal(t):
     chain = {"iptables": "KUBE-SERVICES", "userspace": "KUBE-PORTALS-FIREWALL"}[t.bench.backend]
-    target = {"iptables": "REJECT", "userspace": "DROP"}[t.bench.backend]
     words = (chain, "-d", UNUSED[t.family], "-p", "tcp", "-m", "tcp", "--dport", "80", "-m", "comment", "--comment",
-             "no/such has no endpoints", "-j", target)
+             "no/such has no endpoints", "-j", "REJECT")
     iptables(t, "filter", "-A", *words)
     t.defer(lambda: iptables(t, "filter", "-D", *words))
 
@@ -124,10 +123,9 @@ def kinds_of_services(t):
     expect_lines(t, remote, (remote.cluster(), there),
                  (remote.vip(), there if t.ipvs else f"from this node {there}; else {DROPPED}"))
     expect_lines(t, inside, (inside.cluster(), f"-> {REJECTED}" if t.ipvs else f"-> {DROPPED}"))
-    # Rules of iptables mode reject at every address, whatever --nodeport-addresses says, as kube-proxy's do.
-    where = "at every address of this node" if t.bench.backend == "iptables" else node_port
-    nothing = "accepted and closed, no endpoints" if t.relayed else REJECTED
-    expect_lines(t, empty, (empty.cluster(), f"-> {nothing}"), (None, f"{where} -> {nothing}"))
+    # Rules of iptables and userspace mode reject at every address, whatever --nodeport-addresses says, as kube-proxy's do.
+    where = "at every address of this node" if t.bench.backend in ("iptables", "userspace") else node_port
+    expect_lines(t, empty, (empty.cluster(), f"-> {REJECTED}"), (None, f"{where} -> {REJECTED}"))
     expect_lines(t, sticky, (sticky.cluster(), f"sticky for 10800 s {both}"))
     expect_lines(t, ranged, (ranged.cluster(), both), (ranged.vip(), f"{outside}; only for {CLIENTS[t.family]}"))
     plain.set_endpoints([ready(E2)])
@@ -214,7 +212,7 @@ def drift_of_userspace(t):
                  lambda found: re.search(r" -> nowhere \(no portal rule, proxy port \d+ listens\)$", line_at(found, front)))
     expect_repaired(t, service, before)
     expect_drift(t, None, "a rule is added for an address of no Service", lambda: add_refusal(t),
-                 lambda found: f"{NOT_WANTED}{host_port(UNUSED[t.family], 80)}/tcp -> {DROPPED}" in found)
+                 lambda found: f"{NOT_WANTED}{host_port(UNUSED[t.family], 80)}/tcp -> {REJECTED}" in found)
 
 
 @case(None, "sluicectl services shows real servers, virtual servers and entries that another process removes or adds",

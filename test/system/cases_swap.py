@@ -190,6 +190,23 @@ def back_while_draining(t):
     t.remark(traffic.summary(steady.flows, counts))
 
 
+@own_daemon(None, "a Service without endpoints is rejected, and nothing else, through swaps to and from userspace mode",
+            families=FAMILIES, protocols=("tcp", "udp"), sources=["manifests"], backends=["iptables"])
+def without_endpoints(t):
+    service = t.service(type="LoadBalancer", external=True)
+    daemon = swapping.Swappable(t, "userspace")
+    t.settle()
+    hammers = [t.hammer(sender, front) for sender, front in
+               ((POD, service.cluster()), (a.EXT, service.vip()), (a.EXT, service.node()), (POD, service.external()))]
+    for mode in ("iptables", "userspace", "nftables", "userspace", "userspace"):
+        daemon.swap(mode)
+        for hammer in hammers:
+            hammer.wait_attempts(5)
+    for hammer in hammers:
+        counts = hammer.stop()
+        t.require(counts["ok"] == 0 and counts["failed"] == counts["outcomes"]["refused"], f"besides refused: {counts['outcomes']}")
+
+
 @own_daemon(None, "the traffic of these tests detects packets that are dropped, rejected, answered late or answered by another "
             "server for 300 ms, and reports nothing if nothing is wrong", families=FAMILIES, sources=["manifests"], backends=["iptables"])
 def notices(t):

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 
-from lib import foreign, kube_proxy_node, outcomes, pace, probe, real_kube_proxy, shell, talk
+from lib import foreign, kube_proxy_node, pace, probe, real_kube_proxy, shell, talk
 from lib.addresses import E1, E2, FAMILIES, V6
 from lib.cases import EXT, IN_KERNEL, POD, REJECTED, Skip, kept, masqueraded, own_daemon
 from lib.kube_proxy_node import front
@@ -152,8 +152,6 @@ def serves(t, mode):
             (EXT, cart, "vip", masqueraded(*both)), (EXT, cart, "node", masqueraded(*both)), (EXT, cart, "external", masqueraded(*both)),
             (EXT, "shop/local", "vip", kept(E1)), (POD, "shop/inner", "cluster", kept(E1)), (EXT, "shop/empty", "node", REJECTED)):
         where = front(name, t.family, kind)
-        if mode == "userspace":
-            expected = outcomes.as_relayed(expected, where.protocol)
         wrong = probe.check(t.topology, sender, where.protocol, where.ip, where.port, t.family, expected)
         t.require(wrong is None, f"mode {mode}, {name}: {wrong}")
 

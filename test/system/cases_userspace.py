@@ -11,7 +11,7 @@ import time
 
 from lib import pace, probe, shell, talk
 from lib.addresses import E1, E2, E3, E4, NODE as FIRST, V4
-from lib.cases import EXT, POD, UNTOUCHED, case
+from lib.cases import EXT, POD, REJECTED, UNTOUCHED, case
 from lib.objects import ready
 from lib.services import ServiceUnderTest
 from lib.talk import conversation, served_at
@@ -122,19 +122,35 @@ def affinity_and_failure(t):
     t.require(later == [lost.name], f"after the timeout it is not the turn of {later}")
 
 
-@case(130, "without endpoints a connection is accepted and closed, and a datagram is lost silently", legacy=["userspace"],
-      **WITH_ONE_SOURCE)
-def no_endpoints_at_all(t):
-    service = t.service()
+def listening(t, service):
+    """The proxy ports of that Service that rules lead to, or that are open."""
+    title = f"{service.namespace}/{service.name}:"
+    led = {int(line.rpartition(" ")[2].rpartition(":")[2]) for line in t.saved("nat") if title in line}
+    kind = {"tcp": "-Hltn", "udp": "-Hlun"}[t.protocol]
+    return led, {int(line.split()[3].rpartition(":")[2]) for line in t.topology.run("node", "ss", kind).stdout.splitlines()}
+
+
+@case(130, "with its last endpoint a Service loses its listener: an open connection lives, new ones are rejected until there is "
+      "an endpoint again", legacy=["userspace"], **WITH_ONE_SOURCE)
+def last_endpoint(t):
+    service, (server,) = served_at(t, E1)
     t.settle()
-    client = talk.connect(t, POD, service.cluster())
-    if t.protocol == "tcp":
-        last = talk.receive(client, pace.stretched(2))
-        t.require(last in (talk.END, talk.RESET), f"the connection ended with {last}")
-        return
+    led, is_open = listening(t, service)
+    t.require(led and led <= is_open, f"rules lead to {sorted(led)}, of which not all are open")
+    client, endpoint = conversation(t, service, server) if t.protocol == "tcp" else (None, None)
     for _ in range(2):
-        client.send(b"?")  # an ICMP error about the first would be reported at the second
-        t.require(talk.receive(client, 0.4) == talk.SILENCE, "there was an answer")
+        service.set_endpoints([])
+        t.settle()
+        t.expect(POD, service.cluster(), REJECTED)
+        t.require(not listening(t, service)[0], "a rule still leads to a listener")
+        t.wait_until(lambda: not led & listening(t, service)[1], f"the proxy ports {sorted(led)} are closed")
+        t.require(client is None or talk.is_connected(client, endpoint), "an open connection is broken")
+        service.set_endpoints([ready(E1)])
+        t.settle()
+        led, is_open = listening(t, service)
+        t.require(led and led <= is_open, f"rules lead to {sorted(led)}, of which not all are open")
+        if client:
+            conversation(t, service, server)
 
 
 def drop_packets(t, host, number):
@@ -463,25 +479,24 @@ def fewest_first(t):
             speaking.append(client)
         return made
 
-    def still_open():
-        """The daemon's sockets, after data on each connection that must stay: on a busy machine IDLE passes meanwhile."""
+    def still_open(index):
+        """The number of the daemon's sockets to that endpoint, after data on each connection that must stay: on a busy machine
+        IDLE passes meanwhile. Their ports are not those that the endpoint sees."""
         for talker in speaking:
             talker.sendall(b".")
-        return open_sockets(t)
+        return sum(remote == places[index] for _, remote in open_sockets(t))
 
     first = open_many(6)
     t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
-    # Connections to the other endpoint may have the same local ports.
-    closed, kept = ({(endpoint.getpeername()[1], in_table(*endpoint.getsockname()[:2])) for _, endpoint in first[index]}
-                    for index in (0, 1))
-    t.require(closed <= still_open(), f"the daemon's connections {closed} are not among {open_sockets(t)}")
+    places = [in_table(*first[index][0][1].getsockname()[:2]) for index in (0, 1)]
+    t.require(still_open(0) == 3, f"three connections of the daemon are not among {open_sockets(t)}")
     for client, endpoint in first[0]:
         speaking.remove(client)
         client.close()
         endpoint.close()
-    t.wait_until(lambda: not closed & still_open(), "the daemon has closed the connections to this endpoint")
+    t.wait_until(lambda: still_open(0) == 0, "the daemon has closed the connections to this endpoint")
     then = open_many(3)
-    t.require(kept <= still_open(), "the connections to the other endpoint are over")
+    t.require(still_open(1) == 3, "the connections to the other endpoint are over")
     t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
 
 

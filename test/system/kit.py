@@ -46,9 +46,7 @@ NOT_JUDGED = {
 }
 # For data planes that relay in their own process.
 NOT_JUDGED_OF_RELAYS = {
-    3: "no client is masqueraded: a relayed connection begins on the node",
     8: "the relaying backend of Sluice does not support SCTP",
-    12: "no client is masqueraded, so it does not matter which clients are pods",
     106: "tracked flows end at the relay, which closes them itself",
     109: "a client keeps its endpoint until the endpoint is removed, or until the UDP timeout expires",
 }

@@ -75,7 +75,7 @@ class PaperTrial(cases.Trial):
         pass
 
     def _check(self, sender, front, expected):
-        wanted = self.here(expected, front.protocol)
+        wanted = expected
         if wanted.kind == "served" and {source for _, source in wanted.sources} == {outcomes.OWN} and wanted != outcomes.UNTOUCHED:
             raise NotTried("a server of the case's own")
         if sender not in (a.POD, a.E1, a.E4, a.NODE, a.NODE_SECOND, a.EXT, a.EXT_OTHER):
@@ -95,7 +95,7 @@ class PaperTrial(cases.Trial):
     def listen(self, place, name, port, addresses=()):
         raise NotTried("a server of the case's own")
 
-    def hammer(self, sender, front):
+    def hammer(self, sender, front, timeout_ms=None):
         raise NotTried("traffic")
 
     hold = hammer

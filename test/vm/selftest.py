@@ -44,8 +44,9 @@ class Scene:
         self._options = ["--builddir", wanted.builddir] if wanted.builddir else []
         self._options += ["--kernel", wanted.kernel] if wanted.kernel else []
 
-    def start(self, *words, **more):
-        return subprocess.Popen([sys.executable, RUN, *self._options, *words], stdin=subprocess.DEVNULL, text=True,
+    def start(self, *words, before=(), **more):
+        """`before` is the beginning of the command line, which executes the rest."""
+        return subprocess.Popen([*before, sys.executable, RUN, *self._options, *words], stdin=subprocess.DEVNULL, text=True,
                                 stdout=subprocess.PIPE, **{"stderr": subprocess.PIPE, **more})
 
     def run(self, *words, **more):
@@ -126,6 +127,16 @@ def modules(scene):
     equal((status, err), (0, ""), "status and stderr")
     equal(len(out.splitlines()), 2, "lines")
     equal(out.split()[0] == os.uname().release, False, "the kernel is this machine's own")
+
+
+@test("with a tap device the machine has an eth0, connected to it")
+def tap(scene):
+    outside = 'ip tuntap add dev tap1 mode tap && ip addr add 192.0.2.1/24 dev tap1 && ip link set tap1 up && exec "$@"'
+    inside = """ip addr add 192.0.2.2/24 dev eth0 && ip link set eth0 up
+        busybox ping -q -c 1 -w 60 192.0.2.1 | grep -c ' 0% packet loss'"""
+    status, out, err = scene.run("--tap", "tap1", "--", "sh", "-c", inside,
+                                 before=("unshare", "--net", "sh", "-c", outside, "sh"))
+    equal((status, out, err), (0, "1\n", ""), "status and output")
 
 
 @test("a command that a signal ends: 128 and its number; both streams in one keep their order")

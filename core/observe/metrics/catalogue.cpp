@@ -358,6 +358,11 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
     {"sluice_userspace_claims", kGauge, "ip_family",
      "Number of node ports held for Services.", "",
      kBackend},
+    {"sluice_userspace_client_addresses_total", kCounter, "result",
+     "Number of dials and UDP clients of the userspace proxy, by the source address that the endpoint sees.",
+     "result: kept (the client's address), masqueraded (the node's, as in iptables mode), or failed (the node's, "
+     "because the client's could not be used).",
+     kBackend},
     {"sluice_userspace_connections", kGauge, "",
      "Number of open TCP connections of clients of the userspace proxy.", "",
      kBackend},

@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "plugins/userspace/balancer/random.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
 
-AffinityTable::AffinityTable(std::size_t limit, std::uint64_t seed) noexcept
-    : limit_(std::clamp<std::size_t>(limit, 1, kEnd)), seed_(seed) {}
+AffinityTable::AffinityTable(std::size_t limit, std::uint64_t seed, std::unique_ptr<AffinityRecords> records) noexcept
+    : limit_(std::clamp<std::size_t>(limit, 1, kEnd)), seed_(seed), records_(std::move(records)) {}
 
 AffinityTable::Slot AffinityTable::find(const abi::Address& client, Nanoseconds now, Nanoseconds ttl) const noexcept {
   const Index index = lookup(client);
@@ -21,7 +22,8 @@ AffinityTable::Slot AffinityTable::find(const abi::Address& client, Nanoseconds 
   return entry(index).slot;
 }
 
-void AffinityTable::remember(const abi::Address& client, Slot slot, Nanoseconds now) noexcept {
+void AffinityTable::remember(const abi::Address& client, Slot slot, const SocketAddress& target,
+                             Nanoseconds now) noexcept {
   Index index = lookup(client);
   if (index == kEnd) {
     index = allocate();
@@ -30,12 +32,14 @@ void AffinityTable::remember(const abi::Address& client, Slot slot, Nanoseconds 
     unuse(index);
     if (entry(index).slot == slot) {
       use(index, now);
+      if (records_ != nullptr) records_->renew(index, now);
       return;
     }
     unassign(index);
   }
   use(index, now);
   assign(index, slot);
+  if (records_ != nullptr) records_->write(index, client, target, now);
 }
 
 bool AffinityTable::insert(const abi::Address& client, Index index) noexcept {
@@ -69,6 +73,7 @@ void AffinityTable::bind(const std::vector<Bound>& bound) noexcept {
     while (next != kEnd && static_cast<std::int64_t>(entry(next).used - one.used) <= 0) next = entry(next).newer;
     use_before(index, one.used, next);
     assign(index, one.slot);
+    if (records_ != nullptr) records_->write(index, one.client, one.target, one.used);
   }
 }
 
@@ -121,6 +126,7 @@ AffinityTable::Index AffinityTable::make_room() {
   if (size_ == buckets_.size()) grow_buckets();
   if (free_ == kEnd) {
     const std::size_t first = chunks_.size() * kChunk;
+    if (records_ != nullptr) records_->add_block(chunks_.size());
     chunks_.push_back(std::make_unique<Entry[]>(kChunk));
     for (std::size_t i = kChunk; i-- > 0;) {
       entry(static_cast<Index>(first + i)).next = free_;
@@ -147,6 +153,7 @@ void AffinityTable::grow_buckets() {
 }
 
 void AffinityTable::erase(Index index) noexcept {
+  if (records_ != nullptr) records_->erase(index);
   unuse(index);
   unassign(index);
   Index* link = &buckets_[bucket(entry(index).client)];
@@ -156,6 +163,7 @@ void AffinityTable::erase(Index index) noexcept {
   free_ = index;
   if (--size_ != 0) return;
   free_ = kEnd;
+  if (records_ != nullptr) records_->clear();
   chunks_.clear();
   chunks_.shrink_to_fit();
   buckets_.clear();

@@ -4,7 +4,7 @@
 // Session affinity of one list of endpoints: client address -> slot of the endpoint and time of
 // last use. Bounded: beyond the limit the least recently used client is evicted.
 //
-// Takes 48 bytes per client, plus 4 to 8 for the hash table. All operations on one client take
+// Takes 48 bytes per client, plus 4 to 8 for the hash table, and 50 in the file if there is one. All operations on one client take
 // constant time; dropping is linear in the clients dropped. Memory is freed with the last client.
 // Not thread-safe; `now` must never go back.
 #pragma once
@@ -14,6 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "plugins/userspace/balancer/affinity_file.hpp"
+#include "plugins/userspace/socket_address.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::userspace {
@@ -25,7 +27,8 @@ class AffinityTable {
   static constexpr Slot kNone = ~Slot{0};
 
   // `limit` is at least 1. The hash is seeded, so that clients cannot choose addresses that collide.
-  AffinityTable(std::size_t limit, std::uint64_t seed) noexcept;
+  // `records`: copies of the entries in a file; null: none.
+  AffinityTable(std::size_t limit, std::uint64_t seed, std::unique_ptr<AffinityRecords> records = nullptr) noexcept;
 
   // Makes slots below `count` usable.
   void reserve(Slot count) {
@@ -35,14 +38,15 @@ class AffinityTable {
   // kNone if the client is unknown, or was last used `ttl` ago or longer.
   Slot find(const abi::Address& client, Nanoseconds now, Nanoseconds ttl) const noexcept;
   // Inserts or updates the client as the most recently used one. Without memory it replaces the least recently used
-  // client, or is not inserted.
-  void remember(const abi::Address& client, Slot slot, Nanoseconds now) noexcept;
+  // client, or is not inserted. `target` is the endpoint of the slot.
+  void remember(const abi::Address& client, Slot slot, const SocketAddress& target, Nanoseconds now) noexcept;
 
   // An entry imported from another backend. `used` may lie before the start of the clock, and wraps around then.
   struct Bound {
     abi::Address client;
     Slot slot;
     Nanoseconds used;
+    SocketAddress target;
   };
   // Inserts unknown clients; `bound` is sorted by last use, oldest first. Evicts no client: if there is no room for
   // all, the most recently used ones are inserted.
@@ -62,7 +66,7 @@ class AffinityTable {
  private:
   using Index = std::uint32_t;  // of an entry
   static constexpr Index kEnd = ~Index{0};
-  static constexpr std::size_t kChunk = 32;  // entries per allocation; growing copies none of them
+  static constexpr std::size_t kChunk = AffinityFile::kRecords;  // entries per allocation; growing copies none of them
 
   struct Entry {
     abi::Address client;
@@ -90,6 +94,7 @@ class AffinityTable {
 
   const std::size_t limit_;
   const std::uint64_t seed_;
+  const std::unique_ptr<AffinityRecords> records_;  // the record of an entry has the same index
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<Entry[]>> chunks_;
   std::vector<Index> buckets_;  // size is a power of two, or 0

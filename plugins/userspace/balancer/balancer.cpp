@@ -109,6 +109,12 @@ void Balancer::forget_clients(std::span<const EndpointPtr> gone) noexcept {
   }
 }
 
+void Balancer::keep_affinity(std::shared_ptr<AffinityFile> file, std::uint64_t list) {
+  const lib::Lock lock(mutex_);
+  file_ = std::move(file);
+  list_ = list;
+}
+
 void Balancer::set_affinity(std::uint32_t seconds) {
   std::unique_ptr<AffinityTable> forgotten;
   const lib::Lock lock(mutex_);
@@ -116,7 +122,9 @@ void Balancer::set_affinity(std::uint32_t seconds) {
   if (seconds == 0) {
     forgotten = std::move(clients_);
   } else if (clients_ == nullptr) {
-    auto clients = std::make_unique<AffinityTable>(settings_.max_affinity_clients, random_.next());
+    auto records = file_ == nullptr ? nullptr : std::make_unique<AffinityRecords>(file_, list_);
+    auto clients =
+        std::make_unique<AffinityTable>(settings_.max_affinity_clients, random_.next(), std::move(records));
     clients->reserve(static_cast<AffinityTable::Slot>(slots_.size()));
     clients_ = std::move(clients);
   }
@@ -132,13 +140,13 @@ EndpointPtr Balancer::next(const abi::Address& client, Nanoseconds now, std::spa
     if (slot != AffinityTable::kNone && slots_[slot] != nullptr) {
       Endpoint& endpoint = *slots_[slot];
       if (!is_passed_over(endpoint) || all_passed_over()) {
-        clients_->remember(client, slot, now);
+        clients_->remember(client, slot, endpoint.target(), now);
         return take(endpoint);
       }
     }
   }
   Endpoint& chosen = choose(tried);
-  clients_->remember(client, chosen.slot_, now);
+  clients_->remember(client, chosen.slot_, chosen.target(), now);
   return take(chosen);
 }
 
@@ -317,7 +325,7 @@ void Balancer::bind(std::vector<Binding> bindings, Nanoseconds now) {
                          [](const Endpoint* a, const SocketAddress& b) { return compare(a->target(), b) < 0; });
     if (found == by_target_.end() || compare((*found)->target(), target) != 0) continue;
     const Nanoseconds remaining = std::min(static_cast<Nanoseconds>(binding.remaining.count()), affinity_);
-    bound.push_back({binding.client, (*found)->slot_, now - (affinity_ - remaining)});
+    bound.push_back({binding.client, (*found)->slot_, now - (affinity_ - remaining), target});
   }
   clients_->bind(bound);
 }

@@ -47,6 +47,8 @@ class Balancer {
   // endpoints is dropped, the list is shuffled and the index reset; remaining endpoints keep their Endpoint objects
   // with connection and failure counts.
   Change set_endpoints(std::span<const SocketAddress> endpoints);
+  // Copies session affinity that is switched on later to `list` of the file; null: to none.
+  void keep_affinity(std::shared_ptr<AffinityFile> file, std::uint64_t list);
   // 0 seconds: off, which drops all clients.
   void set_affinity(std::uint32_t seconds);
 
@@ -121,6 +123,8 @@ class Balancer {
       0;                                             // counts choices that come after others on the same connection
   bool retrying_ SLUICE_GUARDED_BY(mutex_) = false;  // the one in hand is of that kind
   Nanoseconds affinity_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<AffinityFile> file_ SLUICE_GUARDED_BY(mutex_);
+  std::uint64_t list_ SLUICE_GUARDED_BY(mutex_) = 0;  // in the file
   std::unique_ptr<AffinityTable> clients_ SLUICE_GUARDED_BY(mutex_)
       SLUICE_PT_GUARDED_BY(mutex_);  // while affinity is on
 };

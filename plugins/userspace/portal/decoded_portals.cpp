@@ -14,8 +14,7 @@ namespace {
 using netfilter::RuleFields;
 using netfilter::Table;
 
-constexpr std::uint32_t kPathConditions =
-    std::uint32_t{RuleFields::kNotFromBridgePort} | RuleFields::kDestinationLocal | RuleFields::kSourceLocal;
+constexpr std::uint32_t kPathConditions = std::uint32_t{RuleFields::kDestinationLocal} | RuleFields::kSourceLocal;
 
 std::string jump_of(Table table, std::string_view from, std::string_view to) {
   return std::string(netfilter::table_name(table)).append(" ").append(from).append(" ").append(to);
@@ -111,32 +110,14 @@ bool DecodedPortals::read_redirect(const Fields& rule) {
   const auto place = frontend_of(rule, node_port);
   const std::uint16_t proxy_port = proxy_port_of(rule.translate_to);
   if (!place || proxy_port == 0 || (rule.target != "DNAT" && rule.target != "REDIRECT")) return false;
-  const std::uint32_t rest = rule.conditions() & ~std::uint32_t{Fields::kDestination | Fields::kPort};
-  const std::uint32_t path = rest & kPathConditions;
-  const std::uint32_t clients = rest & ~kPathConditions;
-  if ((clients & ~std::uint32_t{Fields::kSource | Fields::kInterface}) != 0 || (path & Fields::kSourceLocal) != 0 ||
-      (path != 0 && path != Fields::kNotFromBridgePort && path != Fields::kDestinationLocal) ||
-      rule.destination_local == Fields::Local::kNo || (rule.source && rule.source->negated) || rule.not_interface) {
-    return false;
-  }
+  constexpr std::uint32_t kKnown = Fields::kDestination | Fields::kPort | Fields::kSource | Fields::kInterface;
+  if ((rule.conditions() & ~kKnown) != 0 || (rule.source && rule.source->negated) || rule.not_interface) return false;
   DecodedRedirect redirect;
   redirect.listener = parse_listener_comment(rule.comment);
   redirect.proxy_port = proxy_port;
   if (rule.source) redirect.source = rule.source->prefix;
   redirect.interface = rule.interface;
-  redirect.to_other_addresses = path != Fields::kDestinationLocal;
-  redirect.to_node_addresses = path != Fields::kNotFromBridgePort;
-  std::vector<DecodedRedirect>& redirects = arrives ? places[*place].arriving : places[*place].sent;
-  for (DecodedRedirect& one : redirects) {
-    if (one.proxy_port != proxy_port || one.source != redirect.source || one.interface != redirect.interface ||
-        one.listener.name != redirect.listener.name || one.listener.local != redirect.listener.local) {
-      continue;
-    }
-    one.to_other_addresses = one.to_other_addresses || redirect.to_other_addresses;
-    one.to_node_addresses = one.to_node_addresses || redirect.to_node_addresses;
-    return true;
-  }
-  redirects.push_back(std::move(redirect));
+  (arrives ? places[*place].arriving : places[*place].sent).push_back(std::move(redirect));
   return true;
 }
 
@@ -153,19 +134,25 @@ bool DecodedPortals::read_firewall(const Fields& rule) {
     guarded.insert({*rule.protocol, *rule.port});
     return true;
   }
-  const bool drops = rule.target == "DROP";
+  const bool passes = rule.target == "RETURN";
   const bool node_port = !rule.destination && rule.destination_local == Fields::Local::kYes;
   const auto place = frontend_of(rule, node_port);
-  if (!place || (!drops && rule.target != "RETURN")) return false;
+  if (!place || (!passes && rule.target != "DROP" && rule.target != "REJECT")) return false;
   const std::uint32_t rest = conditions & ~std::uint32_t{Fields::kDestination | Fields::kPort};
-  if (!drops) {
+  if (passes) {
     if ((rest & ~(kPathConditions | Fields::kSource | Fields::kInterface)) != 0) return false;
     DecodedPortal& portal = places[*place];
-    portal.passes_node = portal.passes_node || rule.source_local == Fields::Local::kYes;
+    // A rule with a condition about the destination, too, stands above one that rejects.
+    const bool from_node = rule.source_local == Fields::Local::kYes && rule.destination_local != Fields::Local::kNo;
+    portal.passes_node = portal.passes_node || from_node;
     return true;
   }
-  if ((rest & ~kPathConditions) != 0) return false;
+  if (rest != (node_port ? std::uint32_t{Fields::kDestinationLocal} : 0)) return false;
   const std::string name = first_word(rule.comment);
+  if (rule.target == "REJECT") {
+    places[*place].rejects = name;
+    return true;
+  }
   // The two kinds of drop rules differ only in their comments.
   const bool by_source = rule.comment.ends_with("is not for this source");
   (by_source ? places[*place].drops_others : places[*place].drops_without_local) = name;

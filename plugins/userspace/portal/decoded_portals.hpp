@@ -30,14 +30,12 @@ struct DecodedRedirect {
   std::uint16_t proxy_port = 0;
   std::optional<abi::Prefix> source;
   std::string interface;  // of arrival
-  // External IPs have a separate rule for each of these; a rule without condition covers both.
-  bool to_other_addresses = false;  // addresses that the node does not have
-  bool to_node_addresses = false;   // addresses of this node
 };
 
 struct DecodedPortal {
   std::vector<DecodedRedirect> arriving;  // from KUBE-PORTALS-CONTAINER or KUBE-NODEPORT-CONTAINER
   std::vector<DecodedRedirect> sent;      // from processes of this node
+  std::string rejects;                    // service port whose clients are rejected, as it has no endpoints
   std::string drops_without_local;        // service port whose clients are dropped, as it has no local endpoints
   std::string drops_others;               // service port whose clients outside the source ranges are dropped
   bool passes_node = false;               // packets of processes of this node are not dropped

@@ -19,9 +19,8 @@ constexpr std::size_t kMaxName = 191;  // the longest comment with it fits into 
 constexpr std::string_view kLocal = " local";
 constexpr std::string_view kToThisNode = " -m addrtype --dst-type LOCAL";
 constexpr std::string_view kFromThisNode = " -m addrtype --src-type LOCAL";
-constexpr std::string_view kNotFromThisNode = " -m addrtype ! --src-type LOCAL";
+constexpr std::string_view kLeavesThisNode = " -m addrtype --src-type LOCAL ! --dst-type LOCAL";
 constexpr std::string_view kNotTranslated = " -m conntrack ! --ctstate DNAT";
-constexpr std::string_view kNotFromBridgePort = " -m physdev ! --physdev-is-in";
 
 // The narrower of two prefixes; empty if they do not overlap.
 std::optional<abi::Prefix> intersection(const abi::Prefix& a, const abi::Prefix& b) {
@@ -39,16 +38,12 @@ class Planner {
         port_(port),
         ports_(ports),
         old_backend_ports_(old_backend_ports),
-        protocol_(sdk::protocol_name(port.key.protocol)) {
+        protocol_(sdk::protocol_name(port.key.protocol)),
+        has_(needed_listeners(port)) {
     portal_.name = sdk::service_port_name(port.key);
     portal_.protocol = port.key.protocol;
     check();
     match_ = std::string(" -p ").append(protocol_).append(" -m ").append(protocol_).append(" --dport ");
-    bool any_local = false;
-    for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
-      any_local = any_local || sdk::has(endpoint, abi::kEndpointInLocal);
-    }
-    serves_locally_ = any_local || !sdk::has(port, abi::kHasAnyEndpoint);
     external_local_ = sdk::has(port, abi::kExternalPolicyLocal);
   }
 
@@ -61,10 +56,8 @@ class Planner {
           cluster_ip(frontend);
           break;
         case abi::FrontendKind::kExternalIp:
-          external_ip(frontend);
-          break;
         case abi::FrontendKind::kLoadBalancer:
-          load_balancer(frontend);
+          external_address(frontend);
           break;
         case abi::FrontendKind::kNodePort:
           node_port(frontend);
@@ -132,19 +125,40 @@ class Planner {
         quoted_comment(std::string(portal_.name).append(" ").append(why)) + match + " -j DROP");
   }
   void drop_without_local_endpoints(const std::string& match) { drop("has no local endpoints", match); }
+  void reject(const std::string& match) {
+    add(Table::kFilter, kPortalsFirewall,
+        quoted_comment(portal_.name + " has no endpoints") + match + " -j REJECT");
+  }
+  // Packets from this node to other hosts are left alone, as in iptables mode: its rules for these addresses are not
+  // reached from OUTPUT.
+  void reject_external(const std::string& match) {
+    add(Table::kFilter, kPortalsFirewall,
+        quoted_comment(portal_.name + " has no endpoints") + match + std::string(kLeavesThisNode) + " -j RETURN");
+    reject(match);
+  }
   // Adds a RETURN rule above a drop rule, for clients that are redirected to the proxy. Usually DNAT has happened
   // before this chain, but during a swap the other backend may translate these packets later (ipvs), so they must not
   // be dropped.
   void pass(const std::string& match) {
     add(Table::kFilter, kPortalsFirewall, quoted_comment(portal_.name + " is served") + match + " -j RETURN");
   }
-  // Used if there is no local endpoint.
-  void pass_pods(const std::string& match) {
+  // Pods of this node and its processes, which may use every endpoint, are not dropped.
+  void drop_all_but_inside(const std::string& match) {
     for (const Clients& clients : arriving()) pass(match + clients.match);
+    pass(match + std::string(kFromThisNode));
+    drop_without_local_endpoints(match);
   }
-  void pass_this_node(const std::string& match) { pass(match + std::string(kFromThisNode)); }
 
   std::string from_pods() const { return facts_.from_pods.empty() ? "" : " " + facts_.from_pods; }
+
+  // What happens to clients without an endpoint.
+  enum class Refusal : std::uint8_t { kNone, kReject, kDrop };
+  // Drop: there are endpoints, but not on this node.
+  Refusal refusal(bool local_policy) const {
+    if (local_policy ? has_.local : has_.cluster) return Refusal::kNone;
+    const bool elsewhere = has_.cluster || sdk::has(port_, abi::kHasAnyEndpoint);
+    return local_policy && elsewhere ? Refusal::kDrop : Refusal::kReject;
+  }
 
   // The clients at PREROUTING for an external address, in the order their rules need. Pods of this node may use every
   // endpoint.
@@ -152,50 +166,39 @@ class Planner {
     if (!external_local_) return {{"", false}};
     std::vector<Clients> clients;
     if (facts_.detector != abi::LocalDetectorKind::kNone) clients.push_back({from_pods(), false});
-    if (serves_locally_) clients.push_back({"", true});
+    if (has_.local) clients.push_back({"", true});
     return clients;
   }
-  bool drops_arriving() const { return external_local_ && !serves_locally_; }
+  bool drops_arriving() const { return refusal(external_local_) == Refusal::kDrop; }
 
   void cluster_ip(const abi::Frontend& frontend) {
     const bool local = sdk::has(port_, abi::kInternalPolicyLocal);
-    if (local && !serves_locally_) {
-      drop_without_local_endpoints(to_address(frontend));
-      return;
-    }
+    const Refusal refused = refusal(local);
+    if (refused == Refusal::kReject) return reject(to_address(frontend));
+    if (refused == Refusal::kDrop) return drop_without_local_endpoints(to_address(frontend));
     redirect(kPortalsContainer, local, to_address(frontend));
     redirect(kPortalsHost, local, to_address(frontend));
   }
 
-  void external_ip(const abi::Frontend& frontend) {
+  void external_address(const abi::Frontend& frontend) {
     const std::string match = to_address(frontend);
-    for (const Clients& clients : arriving()) {
-      for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
-        redirect(kPortalsContainer, clients.local, match + clients.match + std::string(way));
-      }
-    }
-    redirect(kPortalsHost, false, match + std::string(kToThisNode));
-    if (!drops_arriving()) return;
-    pass_pods(match);
-    // Drop only packets that would be redirected to local endpoints. As in kube-proxy, packets of local processes to an
-    // external IP that is not an address of the node are neither redirected nor dropped.
-    for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
-      drop_without_local_endpoints(match + std::string(way) + std::string(kNotFromThisNode));
-    }
-  }
-
-  void load_balancer(const abi::Frontend& frontend) {
-    const std::string match = to_address(frontend);
-    if (port_.source_ranges.count != 0) {
-      restricted_load_balancer(match);
+    if (refusal(external_local_) == Refusal::kReject) return reject_external(match);
+    if (is_restricted(frontend)) {
+      // An external IP that is also the load balancer address must not bypass the source ranges.
+      if (frontend.kind == abi::FrontendKind::kLoadBalancer) restricted_load_balancer(match);
       return;
     }
     for (const Clients& clients : arriving()) redirect(kPortalsContainer, clients.local, match + clients.match);
     redirect(kPortalsHost, false, match);
-    if (!drops_arriving()) return;
-    pass_pods(match);
-    pass_this_node(match);
-    drop_without_local_endpoints(match);
+    if (drops_arriving()) drop_all_but_inside(match);
+  }
+
+  bool is_restricted(const abi::Frontend& frontend) const {
+    if (port_.source_ranges.count == 0) return false;
+    for (const abi::Frontend& vip : sdk::frontends_of(port_, abi::FrontendKind::kLoadBalancer)) {
+      if (vip.address == frontend.address && vip.port == frontend.port) return true;
+    }
+    return false;
   }
 
   // Packets from outside the ranges are not redirected, so the filter table still sees the load balancer address.
@@ -210,11 +213,7 @@ class Planner {
     }
     for (const std::string& source : sources) {
       redirect(kPortalsHost, false, match + source);
-      if (drops_arriving()) {
-        pass_this_node(match + source);
-      } else {
-        pass(match + source);
-      }
+      pass(match + source + std::string(drops_arriving() ? kFromThisNode : std::string_view()));
     }
     drop("is not for this source", match);
   }
@@ -260,6 +259,8 @@ class Planner {
 
   void node_port(const abi::Frontend& frontend) {
     const std::string match = to_port(frontend);
+    const std::string here = match + std::string(kToThisNode);
+    if (refusal(external_local_) == Refusal::kReject) return reject(here);
     bool used[2] = {true, false};
     for (const Clients& clients : arriving()) {
       redirect(kNodePortContainer, clients.local, match + clients.match);
@@ -271,11 +272,7 @@ class Planner {
       add(Table::kFilter, kNodePortNonLocal,
           comment(local) + match_ + std::to_string(proxy_port(local)) + " -m state --state NEW -j ACCEPT");
     }
-    if (!drops_arriving()) return;
-    const std::string here = match + std::string(kToThisNode);
-    pass_pods(here);
-    pass_this_node(here);
-    drop_without_local_endpoints(here);
+    if (drops_arriving()) drop_all_but_inside(here);
   }
 
   const PortalFacts& facts_;
@@ -283,8 +280,8 @@ class Planner {
   const ProxyPorts& ports_;
   const ProxyPorts& old_backend_ports_;
   std::string_view protocol_;
+  const NeededListeners has_;  // lists that have an endpoint
   std::string match_;
-  bool serves_locally_ = false;  // there are local endpoints, or none at all: then clients are accepted and closed
   bool external_local_ = false;
   bool guards_proxy_ports_ = false;
   Portal portal_;
@@ -303,7 +300,14 @@ ListenerName parse_listener_comment(std::string_view comment) {
 bool guards_proxy_port(std::string_view rule) { return rule.find(kNotTranslated) != std::string_view::npos; }
 
 NeededListeners needed_listeners(const abi::ServicePort& port) {
-  return {sdk::has(port, abi::kUsesClusterEndpoints), sdk::has(port, abi::kUsesLocalEndpoints)};
+  NeededListeners needed;
+  for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
+    needed.cluster = needed.cluster || sdk::has(endpoint, abi::kEndpointInCluster);
+    needed.local = needed.local || sdk::has(endpoint, abi::kEndpointInLocal);
+  }
+  needed.cluster = needed.cluster && sdk::has(port, abi::kUsesClusterEndpoints);
+  needed.local = needed.local && sdk::has(port, abi::kUsesLocalEndpoints);
+  return needed;
 }
 
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,

@@ -27,8 +27,8 @@ using names::kNodePortHost;
 using names::kNodePortNonLocal;
 using names::kPortalsContainer;
 using names::kPortalsHost;
-// Like KUBE-PROXY-FIREWALL in iptables mode, it drops packets outside the source ranges, or with policy Local and no
-// local endpoint.
+// Drops packets from outside the source ranges, and to a policy Local without local endpoints; rejects those to a
+// service port without endpoints.
 using names::kPortalsFirewall;
 
 using PortalChain = names::Chain;
@@ -42,8 +42,8 @@ struct ProxyPorts {
   bool operator==(const ProxyPorts&) const = default;
 };
 
-// Which listeners a service port needs: one for all endpoints, one for the endpoints of this node. A service port
-// without endpoints has listeners too: connections are accepted and closed (BEH case 130).
+// Which listeners a service port needs: one for all endpoints, one for the endpoints of this node. A list without
+// endpoints needs none: rules reject or drop its clients.
 struct NeededListeners {
   bool cluster = false;
   bool local = false;

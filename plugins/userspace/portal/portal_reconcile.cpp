@@ -94,26 +94,33 @@ class Reconciliation {
     final_input_.set_owner(owner);
   }
 
-  // Removed and added rules are in one COMMIT, so that no packet finds neither.
+  // Old rules that drop or reject go last: only then all redirects are there that replace them.
+  RestoreInput& removals_for(std::size_t chain) {
+    return kPortalChains[chain].name == kPortalsFirewall ? final_input_ : input_;
+  }
+
+  // Removed and added rules of table nat are in one COMMIT, so that no packet finds neither.
   void write_portal(const PortalId& id, const WantedPortal& portal) {
     set_owner(id.first);
     if (const auto unwanted = unwanted_.find(id); unwanted != unwanted_.end()) {
       for (const auto& [chain, text] : unwanted->second) {
-        input_.remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
+        removals_for(chain).remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
       }
       unwanted_.erase(unwanted);
     }
     if (const auto missing = missing_.find(id); missing != missing_.end()) {
       for (const Missing& part : missing->second) {
-        if (!rewritten_[part.chain]) append(part.chain, portal[part.chain], part.from);
+        RestoreInput& input = input_for(kPortalChains[part.chain].table, kPortalChains[part.chain].name);
+        const bool is_early = &input != &removals_for(part.chain);
+        if (!rewritten_[part.chain] || is_early) append(input, part.chain, portal[part.chain], part.from);
       }
     }
     set_owner({});
     if (input_.lines() >= batch_) send();
   }
 
-  void append(std::size_t chain, const std::vector<netfilter::Rule>& rules, std::size_t from) {
-    RestoreInput& input = input_for(kPortalChains[chain].table, kPortalChains[chain].name);
+  static void append(RestoreInput& input, std::size_t chain, const std::vector<netfilter::Rule>& rules,
+                     std::size_t from) {
     for (std::size_t i = from; i < rules.size(); ++i) {
       input.append(kPortalChains[chain].table, kPortalChains[chain].name, rules[i].text);
     }
@@ -122,10 +129,11 @@ class Reconciliation {
   void rewrite_chains() {
     for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
       if (!rewritten_[i]) continue;
-      input_.declare(kPortalChains[i].table, kPortalChains[i].name);
+      RestoreInput& input = removals_for(i);
+      input.declare(kPortalChains[i].table, kPortalChains[i].name);
       for (const auto& [id, portal] : wanted_.portals) {
         set_owner(id.first);
-        append(i, portal[i], 0);
+        append(input, i, portal[i], 0);
       }
       set_owner({});
     }
@@ -151,9 +159,10 @@ class Reconciliation {
 
   void remove_leftovers() {
     input_.set_leftovers();
+    final_input_.set_leftovers();
     for (const auto& [id, rules] : unwanted_) {
       for (const auto& [chain, text] : rules) {
-        input_.remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
+        removals_for(chain).remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
       }
     }
   }

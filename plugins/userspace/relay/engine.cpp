@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <latch>
 #include <new>
@@ -17,6 +18,7 @@
 
 #include "lib/mutex.hpp"
 #include "lib/signals_blocked.hpp"
+#include "plugins/userspace/relay/drain_process.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
 #include "plugins/userspace/relay/udp_relay.hpp"
@@ -38,9 +40,12 @@ unsigned processors() noexcept {
 
 struct Worker {
   Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics, unsigned number)
-      : tcp(loop, shared, statistics, number), udp(loop, shared.settings, udp_clients, statistics, number) {}
+      : client_sockets(number),
+        tcp(loop, shared, client_sockets, statistics, number),
+        udp(loop, shared.settings, udp_clients, statistics, number, &client_sockets) {}
 
   EventLoop loop;
+  ClientSockets client_sockets;
   TcpRelay tcp;
   UdpRelay udp;
   std::thread thread;
@@ -72,12 +77,17 @@ struct Engine::State {
 
   void start();
   void stop_threads() noexcept;
+  void restart();
+  // False: the connections remain here.
+  bool drain() noexcept;
+  std::size_t connections() const noexcept;
   // `count` adjacent workers, from a different start for each serving.
   std::vector<Worker*> pick_workers(ServingId id, std::size_t count) const;
   // Returns when all work posted before is done.
   void wait_for_posted();
 
   TcpShared shared;
+  std::atomic<bool> continues{false};
   std::vector<std::unique_ptr<ThreadStatistics>> statistics;
   std::vector<std::unique_ptr<Worker>> workers;
   lib::Mutex mutex;
@@ -98,7 +108,37 @@ Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(s
   state_->start();
 }
 
-Engine::~Engine() { state_->stop_threads(); }
+Engine::~Engine() {
+  state_->stop_threads();
+  if (!state_->continues || !state_->drain()) return;
+  // The other process has these connections now. Their destructors would reset them there, too. Reachable, for tools
+  // that search for leaks.
+  static std::vector<State*>& drained = *new std::vector<State*>();
+  drained.push_back(state_.release());
+}
+
+void Engine::continue_at_end() { state_->continues = true; }
+
+bool Engine::State::drain() noexcept {
+  try {
+    DrainWork work{{}, [this] { restart(); }, [this] { return connections() == 0; }, shared.settings.stop_drain};
+    for (const auto& worker : workers) worker->tcp.add_descriptors(work.sockets);
+    return !work.sockets.empty() && drain_in_new_process(work);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void Engine::State::restart() {
+  for (auto& worker : workers) worker->loop.rearm();
+  start();
+}
+
+std::size_t Engine::State::connections() const noexcept {
+  std::size_t sum = 0;
+  for (const auto& worker : workers) sum += worker->tcp.load();
+  return sum;
+}
 
 void Engine::State::start() {
   const lib::SignalsBlocked blocked;

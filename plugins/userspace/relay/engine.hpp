@@ -29,7 +29,8 @@ class Engine {
   using Report = std::function<void(bool begins, const std::string& sentence)>;
 
   explicit Engine(const RelaySettings& settings);
-  // Resets all connections and joins the threads.
+  // Joins the threads. Established connections continue in a process of their own if continue_at_end() was called;
+  // otherwise they are reset.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -66,6 +67,9 @@ class Engine {
 
   // UDP: another backend reads the same sockets from now on. Replies to earlier datagrams are sent until stop().
   void stop_reading(std::span<const ServingId> ids);
+
+  // The connections that remain at the end of the engine continue for RelaySettings::stop_drain.
+  void continue_at_end();
 
   // Resets every TCP connection counted in `counted`, including those of stopped listeners. REQUIRES: its listeners are
   // stopped

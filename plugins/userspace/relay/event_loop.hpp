@@ -83,6 +83,8 @@ class EventLoop {
   // Any thread. Runs `work` on the thread of the loop, in the order of the calls.
   void post(std::function<void()> work);
   void stop();
+  // REQUIRES: not running. run() may be called again after stop().
+  void rearm() noexcept { stopping_ = false; }
 
   // The following: only on the thread of the loop, or before it runs.
 

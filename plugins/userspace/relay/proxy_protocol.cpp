@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "plugins/userspace/relay/arrival.hpp"
+
 namespace sluice::userspace {
 namespace {
 
@@ -16,7 +18,6 @@ constexpr char kVersionProxy = 0x21;
 constexpr char kVersionLocal = 0x20;
 constexpr char kTcp4 = 0x11;
 constexpr char kTcp6 = 0x21;
-constexpr int kOriginalDestination = 80;  // SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST
 
 class Writer {
  public:
@@ -68,10 +69,7 @@ ProxyHeader proxy_header_of(int accepted) noexcept {
   SocketAddress destination;
   socklen_t size = SocketAddress::capacity();
   if (getpeername(accepted, client.get(), &size) != 0) return nameless();
-  size = SocketAddress::capacity();
-  const int level = client.family() == AF_INET6 ? SOL_IPV6 : SOL_IP;
-  if (getsockopt(accepted, level, kOriginalDestination, destination.get(), &size) != 0 ||
-      destination.family() != client.family()) {
+  if (!original_destination(accepted, client.family(), destination)) {
     size = SocketAddress::capacity();
     if (getsockname(accepted, destination.get(), &size) != 0) return nameless();
   }

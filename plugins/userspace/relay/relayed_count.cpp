@@ -53,6 +53,11 @@ RelayedCount::~RelayedCount() {
   if (!left && file_) unlink(path_.c_str());
 }
 
+void RelayedCount::remove_file() noexcept {
+  if (file_) unlink(path_.c_str());
+  file_.reset();
+}
+
 RelayedCount::Header& RelayedCount::header() noexcept { return *static_cast<Header*>(memory_); }
 
 bool RelayedCount::open_file(const std::string& folder, abi::Family family) {

@@ -30,7 +30,7 @@ class RelayedCount {
   struct alignas(64) ThreadCounts {
     Counter connections;  // gauge
     Counter flows;        // gauge
-    Counter datagrams;    // total received from clients
+    Counter datagrams;    // total received from clients and endpoints
   };
 
   // Counts in a file in `folder`. If that is empty or the file cannot be created, counts in memory only, and problem()
@@ -48,6 +48,8 @@ class RelayedCount {
 
   RelayedNow now() const noexcept;
   std::uint64_t datagrams() const noexcept;
+  // TCP connections continue in another process: the next daemon reports none of them.
+  void connections_continue() noexcept { remove_file(); }
   // Records connections that end with this process, for the next process to report.
   void record_lost(const RelayedNow& lost) noexcept;
 
@@ -58,6 +60,7 @@ class RelayedCount {
  private:
   struct Header;
 
+  void remove_file() noexcept;
   bool open_file(const std::string& folder, abi::Family family);
   Header& header() noexcept;
 

@@ -33,6 +33,10 @@ struct ThreadStatistics {
   Counter failed_all_dials;     // closed: no endpoint answered
   Counter dials;
   Counter dials_failed;       // each attempt
+  // TCP dials and UDP clients, by the address that the endpoint sees.
+  Counter clients_kept;
+  Counter clients_hidden;  // the node's, as in iptables mode
+  Counter clients_lost;    // the node's, because the client's could not be used
   Counter bytes_to_endpoint;
   Counter bytes_to_client;
   Counter ended_reset;  // reset by the client or the endpoint

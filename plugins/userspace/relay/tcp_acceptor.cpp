@@ -117,9 +117,9 @@ bool TcpAcceptor::accept_one(WatchedSocket& watched, bool drain_queue) noexcept 
     if (socket) {
       if (socket.get() >= reserve_from_) shortage(TcpShortage::kDescriptors, EMFILE);
       if (drain_queue) {
-        relay_.accept_here(std::move(socket), client.address(), watched.listener);
+        relay_.accept_here(std::move(socket), client, watched.listener);
       } else {
-        relay_.place_connection(std::move(socket), client.address(), watched.listener);
+        relay_.place_connection(std::move(socket), client, watched.listener);
       }
       return true;
     }

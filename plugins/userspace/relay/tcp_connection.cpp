@@ -28,7 +28,7 @@ void abort_on_close(const lib::Fd& socket) noexcept {
 }  // namespace
 
 TcpConnection::TcpConnection(TcpRelay& relay, ListenerConnections& group, lib::Fd client,
-                             const abi::Address& address) noexcept
+                             const SocketAddress& address) noexcept
     : relay_(relay), group_(group), address_(address) {
   client_.socket = std::move(client);
   client_.writable = true;
@@ -43,6 +43,7 @@ void TcpConnection::arm(Nanoseconds deadline) noexcept {
 
 void TcpConnection::begin() noexcept {
   if (relay_.loop().add(client_.socket.get(), kStreamEvents, &client_) != 0) return end();
+  if (!decide_source()) return end();
   dial();
 }
 
@@ -172,9 +173,19 @@ void TcpConnection::reset() noexcept {
   end();
 }
 
+void TcpConnection::add_descriptors(std::set<int>& out) const {
+  for (const End* end : {&client_, &server_}) {
+    if (end->socket.valid()) out.insert(end->socket.get());
+  }
+}
+
 void TcpConnection::end() noexcept {
   if (state_ == State::kEnded) return;
-  if (state_ == State::kDialling) group_.listener->balancer().dial_abandoned(endpoint_);
+  if (state_ == State::kDialling) {
+    group_.listener->balancer().dial_abandoned(endpoint_);
+    server_.socket.reset();
+    remove_entry();
+  }
   state_ = State::kEnded;
   disarm();
   up_.drop(relay_.tools());

@@ -8,6 +8,7 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -25,7 +26,7 @@ using ConnectionHook = boost::intrusive::list_member_hook<boost::intrusive::link
 // Owns itself: passes itself to retire() when it ends.
 class TcpConnection final : public Retired, private Timer {
  public:
-  TcpConnection(TcpRelay& relay, ListenerConnections& group, lib::Fd client, const abi::Address& address) noexcept;
+  TcpConnection(TcpRelay& relay, ListenerConnections& group, lib::Fd client, const SocketAddress& address) noexcept;
   ~TcpConnection() override = default;
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
@@ -38,6 +39,7 @@ class TcpConnection final : public Retired, private Timer {
   void endpoint_gone(Nanoseconds reset_at) noexcept;
   void reset_by(Nanoseconds deadline) noexcept;
   void reset() noexcept;
+  void add_descriptors(std::set<int>& out) const;
 
   ConnectionHook of_listener;
   ConnectionHook of_endpoint;
@@ -56,6 +58,9 @@ class TcpConnection final : public Retired, private Timer {
   void dial() noexcept;
   bool choose(Nanoseconds now) noexcept;
   int attempt(Nanoseconds now) noexcept;
+  int connect_to_endpoint(Nanoseconds now) noexcept;
+  bool decide_source() noexcept;
+  void remove_entry() noexcept;
   bool attempt_failed(bool blame) noexcept;
   void wait_for_node(int error) noexcept;
   void give_up() noexcept;
@@ -74,7 +79,9 @@ class TcpConnection final : public Retired, private Timer {
   End server_{*this};
   TcpFlow up_;    // client to endpoint
   TcpFlow down_;  // endpoint to client
-  abi::Address address_;
+  SocketAddress address_;
+  Listener::Client shown_as_{};
+  SocketAddress entry_;  // local end of the conntrack entry that translates the dial; without family: there is none
   Nanoseconds give_up_at_;
   Nanoseconds last_active_ = 0;
   Nanoseconds reset_at_ = 0;  // 0: never

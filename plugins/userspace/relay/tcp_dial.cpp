@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "plugins/userspace/relay/arrival.hpp"
 #include "plugins/userspace/relay/endpoint_socket.hpp"
 #include "plugins/userspace/relay/tcp_connection.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
@@ -78,7 +79,7 @@ void TcpConnection::dial() noexcept {
 // Returns false if the connection has ended.
 bool TcpConnection::choose(Nanoseconds now) noexcept {
   try {
-    endpoint_ = group_.listener->balancer().next(address_, now, tried_);
+    endpoint_ = group_.listener->balancer().next(address_.address(), now, tried_);
     if (endpoint_ != nullptr) {
       endpoint_->connected();
       group_.by_endpoint[endpoint_.get()].push_back(*this);
@@ -99,15 +100,8 @@ bool TcpConnection::choose(Nanoseconds now) noexcept {
 
 // Starts a dial. Returns 0, or the errno of an immediate failure.
 int TcpConnection::attempt(Nanoseconds now) noexcept {
-  const SocketAddress& target = endpoint_->target();
-  const std::uint32_t mark = group_.listener->mark();
-  if (const int failure = open_endpoint_socket(target.family(), SOCK_STREAM, mark, server_.socket); failure != 0) {
-    return failure;
-  }
   server_.readable = server_.hung_up = server_.failed = false;
-  if (connect(server_.socket.get(), target.get(), target.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
-    int error = errno;
-    if (error == EADDRNOTAVAIL && !has_source_address(target, mark)) error = ENETUNREACH;
+  if (const int error = connect_to_endpoint(now); error != 0) {
     if (of_this_node(error)) return error;
     ++attempts_;
     relay_.statistics().dials.add();
@@ -122,21 +116,72 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
   return 0;
 }
 
-// Returns false if the connection has ended.
+// Decides whether endpoints see the address of the client. Returns false without memory.
+bool TcpConnection::decide_source() noexcept {
+  try {
+    shown_as_ = group_.listener->client(address_.address(), TcpArrival(client_.socket.get(), address_.family()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// Returns 0 if the socket is connected or connects, or an errno.
+int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
+  const SocketAddress& target = endpoint_->target();
+  const std::uint32_t mark = group_.listener->mark();
+  ThreadStatistics& statistics = relay_.statistics();
+  // An endpoint that reaches itself through the Service must not see its own address.
+  const bool keep = shown_as_.kept && !(target.address() == address_.address());
+  if (keep && !shown_as_.possible && !shown_as_.is_here) {
+    statistics.clients_lost.add();
+  } else if (keep) {
+    ClientSockets::Opened opened =
+        relay_.client_sockets().connect_tcp({target, mark, address_, shown_as_.is_here}, now);
+    if (opened.source == ClientSockets::Source::kClient) {
+      server_.socket = std::move(opened.socket);
+      entry_ = opened.entry;
+      statistics.clients_kept.add();
+      return opened.error;
+    }
+    (opened.source == ClientSockets::Source::kNode ? statistics.clients_hidden : statistics.clients_lost).add();
+  } else {
+    statistics.clients_hidden.add();
+  }
+  if (const int failure = open_endpoint_socket(target.family(), SOCK_STREAM, mark, server_.socket); failure != 0) {
+    return failure;
+  }
+  if (connect(server_.socket.get(), target.get(), target.size()) == 0 || errno == EINPROGRESS || errno == EINTR) {
+    return 0;
+  }
+  return errno == EADDRNOTAVAIL && !has_source_address(target, mark) ? ENETUNREACH : errno;
+}
+
+// Of a dial that failed: the next one to the same endpoint would find the address and port of the client in use.
+void TcpConnection::remove_entry() noexcept {
+  if (entry_.family() == AF_UNSPEC) return;
+  relay_.client_sockets().remove_entry(IPPROTO_TCP, entry_, endpoint_->target());
+  entry_ = SocketAddress();
+}
+
+// `blame`: the endpoint has failed; otherwise it was removed. Returns false if the connection has ended.
 bool TcpConnection::attempt_failed(bool blame) noexcept {
   state_ = State::kWaiting;
   server_.socket.reset();
+  remove_entry();
   relay_.statistics().dials_failed.add();
   if (blame) {
     group_.listener->balancer().dial_failed(endpoint_, relay_.loop().now());
+    try {
+      if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
+    } catch (const std::bad_alloc&) {
+      end();
+      return false;
+    }
   } else {
+    // The endpoint was removed and has not failed: changes of endpoints must not use up the attempts.
+    --attempts_;
     group_.listener->balancer().dial_abandoned(endpoint_);
-  }
-  try {
-    if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
-  } catch (const std::bad_alloc&) {
-    end();
-    return false;
   }
   leave_endpoint();
   return true;
@@ -145,6 +190,7 @@ bool TcpConnection::attempt_failed(bool blame) noexcept {
 // The client waits until the shortage ends; the endpoint does not count as failed.
 void TcpConnection::wait_for_node(int error) noexcept {
   server_.socket.reset();
+  remove_entry();
   group_.listener->balancer().dial_abandoned(endpoint_);
   leave_endpoint();
   state_ = State::kWaiting;

@@ -28,9 +28,11 @@ void keep_alive(int fd, std::chrono::seconds idle) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics, unsigned thread)
+TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ClientSockets& client_sockets, ThreadStatistics& statistics,
+                   unsigned thread)
     : loop_(loop),
       shared_(shared),
+      client_sockets_(client_sockets),
       statistics_(statistics),
       thread_(thread),
       tools_(shared.settings.pipe_bytes, statistics.pipes),
@@ -43,6 +45,12 @@ TcpRelay::~TcpRelay() {
     ListenerConnections& connections = listener->second;
     ++listener;
     reset_by(connections, 0);
+  }
+}
+
+void TcpRelay::add_descriptors(std::set<int>& out) const {
+  for (const auto& [listener, group] : listeners_) {
+    for (const TcpConnection& connection : group.connections) connection.add_descriptors(out);
   }
 }
 
@@ -79,7 +87,7 @@ TcpRelay& TcpRelay::choose_relay() noexcept {
   return own > least_loaded_->load_.load(std::memory_order_relaxed) + own / 4 ? *least_loaded_ : *this;
 }
 
-void TcpRelay::place_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::place_connection(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept {
   TcpRelay& there = choose_relay();
   there.load_.fetch_add(1, std::memory_order_relaxed);
   if (&there == this) return add_connection(std::move(client), address, listener);
@@ -92,12 +100,12 @@ void TcpRelay::place_connection(lib::Fd client, const abi::Address& address, con
   }
 }
 
-void TcpRelay::accept_here(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::accept_here(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept {
   load_.fetch_add(1, std::memory_order_relaxed);
   add_connection(std::move(client), address, listener);
 }
 
-void TcpRelay::add_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept {
+void TcpRelay::add_connection(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept {
   try {
     ListenerConnections& connections = listeners_.try_emplace(listener.get(), listener).first->second;
     auto* connection = new TcpConnection(*this, connections, std::move(client), address);

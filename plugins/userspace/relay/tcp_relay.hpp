@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/userspace/relay/client_socket.hpp"
 #include "plugins/userspace/relay/tcp_acceptor.hpp"
 
 namespace sluice::userspace {
@@ -32,7 +34,8 @@ void keep_alive(int fd, std::chrono::seconds idle) noexcept;
 class TcpRelay {
  public:
   // All references outlive the relay. `thread` is the number of the thread in the engine.
-  TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics, unsigned thread);
+  TcpRelay(EventLoop& loop, TcpShared& shared, ClientSockets& client_sockets, ThreadStatistics& statistics,
+           unsigned thread);
   ~TcpRelay();  // resets every connection. REQUIRES: the loop does not run
   TcpRelay(const TcpRelay&) = delete;
   TcpRelay& operator=(const TcpRelay&) = delete;
@@ -43,6 +46,7 @@ class TcpRelay {
   const RelaySettings& settings() const noexcept { return shared_.settings; }
   ThreadStatistics& statistics() noexcept { return statistics_; }
   FlowTools& tools() noexcept { return tools_; }
+  ClientSockets& client_sockets() noexcept { return client_sockets_; }
 
   // The timeout of the next dial after `time_outs` dials that timed out; the sum of all timeouts.
   Nanoseconds dial_timeout(unsigned time_outs) const noexcept;
@@ -50,8 +54,8 @@ class TcpRelay {
 
   // Assigns an accepted connection to this thread, or to a thread with a clearly lower load; accept_here() always to
   // this one.
-  void place_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
-  void accept_here(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void place_connection(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept;
+  void accept_here(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept;
 
   void endpoints_gone(const ListenerPtr& listener, std::span<const EndpointPtr> gone) noexcept;
   // All sockets of the listener are closed. `keep_connections`: established connections continue, whatever the
@@ -60,13 +64,18 @@ class TcpRelay {
   // Resets all connections counted in `counted`.
   void reset(const RelayedCount& counted) noexcept;
 
+  // Any thread: connections, including those being passed from other threads.
+  std::size_t load() const noexcept { return load_.load(); }
+  // The sockets of all connections. REQUIRES: the loop does not run
+  void add_descriptors(std::set<int>& out) const;
+
   // The following are called by connections of this relay.
   void queue(TcpConnection& connection) noexcept;
   void ended(ListenerConnections& group) noexcept;
   void pipes_used() noexcept;
 
  private:
-  void add_connection(lib::Fd client, const abi::Address& address, const ListenerPtr& listener) noexcept;
+  void add_connection(lib::Fd client, const SocketAddress& address, const ListenerPtr& listener) noexcept;
   void uncount() noexcept;
   TcpRelay& choose_relay() noexcept;
   Nanoseconds when_removed() const noexcept;
@@ -77,6 +86,7 @@ class TcpRelay {
 
   EventLoop& loop_;
   TcpShared& shared_;
+  ClientSockets& client_sockets_;
   ThreadStatistics& statistics_;
   const unsigned thread_;
   Nanoseconds total_dial_timeout_ = 0;

@@ -42,6 +42,8 @@ class UdpBatch {
 
   // Source and destination of the datagram; `owner` is not set. After receive_from().
   UdpClientKey key(std::size_t slot) const noexcept;
+  // The index of the interface through which the datagram arrived; 0: unknown. After receive_from().
+  unsigned interface(std::size_t slot) const noexcept;
   // Sets key.local as the source and key.client as the destination. For send_to().
   void address(std::size_t slot, const UdpClientKey& key) noexcept;
 

@@ -27,7 +27,7 @@ bool UdpClientKey::operator==(const UdpClientKey& other) const noexcept {
 const EndpointPtr& UdpClientTable::Entry::endpoint() const noexcept { return group_->endpoint; }
 
 UdpClientTable::UdpClientTable(std::size_t max_clients, Nanoseconds timeout, std::uint64_t seed)
-    : max_clients_(max_clients == 0 ? 1 : max_clients), timeout_(timeout), seed_(seed), buckets_(kFirstBuckets) {}
+    : max_clients_(max_clients == 0 ? 1 : max_clients), limit_(max_clients_), timeout_(timeout), seed_(seed), buckets_(kFirstBuckets) {}
 
 UdpClientTable::~UdpClientTable() = default;
 
@@ -77,6 +77,7 @@ void UdpClientTable::erase(Entry& entry) noexcept {
   if (group.clients.empty()) endpoints_.erase(group.endpoint.get());
   if (const auto owner = owners_.find(entry.key_.owner); owner->second.empty()) owners_.erase(owner);
   --size_;
+  if (size_ <= limit_ / 2) limit_ = max_clients_;
 }
 
 void UdpClientTable::renew(Entry& entry, Nanoseconds now) noexcept {

@@ -8,6 +8,7 @@
 // All operations take constant time, except that the buckets double now and then.
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +81,10 @@ class UdpClientTable {
   void renew(Entry& entry, Nanoseconds now) noexcept;
 
   std::size_t size() const noexcept { return size_; }
-  bool full() const noexcept { return size_ >= max_clients_; }
+  bool full() const noexcept { return size_ >= limit_; }
+  // The node is out of ports, descriptors or memory: lowers the limit below the present number, until far fewer clients
+  // remain. Leaves some of the resource to others, and one shortage then makes room for many clients.
+  void lower_limit() noexcept { limit_ = std::max<std::size_t>(size_ - size_ / 8, 1); }
 
   // The following return null if there is none.
   Entry* idle_longest() noexcept { return order_.empty() ? nullptr : &order_.front(); }
@@ -106,6 +110,7 @@ class UdpClientTable {
   Entry** bucket(std::uint64_t hash) noexcept { return &buckets_[hash & (buckets_.size() - 1)]; }
 
   const std::size_t max_clients_;
+  std::size_t limit_;
   const Nanoseconds timeout_;
   const std::uint64_t seed_;
   std::size_t size_ = 0;

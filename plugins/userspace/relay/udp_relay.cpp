@@ -4,6 +4,7 @@
 #include "plugins/userspace/relay/udp_relay.hpp"
 
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,10 +29,11 @@ std::uint64_t random_seed() noexcept {
 }  // namespace
 
 UdpRelay::State::State(EventLoop& given_loop, const RelaySettings& settings, std::size_t max_clients,
-                       ThreadStatistics& given_statistics, unsigned given_thread)
+                       ThreadStatistics& given_statistics, unsigned given_thread, ClientSockets* given_client_sockets)
     : loop(given_loop),
       statistics(given_statistics),
       thread(given_thread),
+      client_sockets(given_client_sockets),
       table(max_clients, static_cast<Nanoseconds>(settings.udp_timeout.count()) * kMillisecond, random_seed()) {}
 
 UdpRelay::State::~State() {
@@ -44,8 +46,8 @@ UdpRelay::State::~State() {
 }
 
 UdpRelay::UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients,
-                   ThreadStatistics& statistics, unsigned thread)
-    : state_(std::make_unique<State>(loop, settings, max_clients, statistics, thread)) {}
+                   ThreadStatistics& statistics, unsigned thread, ClientSockets* client_sockets)
+    : state_(std::make_unique<State>(loop, settings, max_clients, statistics, thread, client_sockets)) {}
 
 UdpRelay::~UdpRelay() = default;
 
@@ -55,7 +57,11 @@ int UdpRelay::serve(ServingId id, lib::Fd socket, ListenerPtr listener) {
     if (state.in == nullptr) state.in = std::make_unique<UdpBatch>();
     if (state.out == nullptr) state.out = std::make_unique<UdpBatch>();
     prepare_udp_service_socket(socket.get());
+    SocketAddress name;
+    socklen_t size = SocketAddress::capacity();
+    if (getsockname(socket.get(), name.get(), &size) != 0) return errno;
     auto serving = std::make_unique<State::Serving>(state, id, std::move(socket), std::move(listener));
+    serving->port = name.port();
     State::Serving* const place = serving.get();
     state.servings.emplace(id, std::move(serving));
     const int failure = state.loop.add(place->socket.get(), EPOLLIN, place);
@@ -100,14 +106,14 @@ void UdpRelay::endpoints_gone(std::span<const EndpointPtr> gone) {
 void UdpRelay::State::fail(Client& client) noexcept {
   statistics.udp_errors.add();
   client.endpoint()->disconnected();
-  client.socket.reset();
+  close(client);
   client.serving->listener->balancer().dial_failed(client.endpoint(), loop.now());
 }
 
 void UdpRelay::State::drop(Client& client) noexcept {
   if (client.socket) {
     client.endpoint()->disconnected();
-    client.socket.reset();
+    close(client);
     if (!client.answered) client.serving->listener->balancer().dial_abandoned(client.endpoint());
   }
   table.erase(client);

@@ -13,12 +13,15 @@
 
 namespace sluice::userspace {
 
+class ClientSockets;
+
 // Only on the thread of the loop.
 class UdpRelay {
  public:
   // All references outlive the relay. `max_clients` is the share of this thread, `thread` its number in the engine.
+  // Without `client_sockets`, endpoints see the address of the node.
   UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients, ThreadStatistics& statistics,
-           unsigned thread = 0);
+           unsigned thread = 0, ClientSockets* client_sockets = nullptr);
   ~UdpRelay();  // drops all clients
   UdpRelay(const UdpRelay&) = delete;
   UdpRelay& operator=(const UdpRelay&) = delete;

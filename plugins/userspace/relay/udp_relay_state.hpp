@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/userspace/relay/client_socket.hpp"
 #include "plugins/userspace/relay/udp_batch.hpp"
 #include "plugins/userspace/relay/udp_client_table.hpp"
 #include "plugins/userspace/relay/udp_relay.hpp"
@@ -28,6 +29,7 @@ struct UdpRelay::State {
     State& relay;
     const ServingId id;
     lib::Fd socket;
+    std::uint16_t port = 0;  // of the socket
     const ListenerPtr listener;
     bool answers = false;  // an endpoint has replied at least once
     bool reading_stopped = false;
@@ -40,6 +42,8 @@ struct UdpRelay::State {
     Serving* serving;
     lib::Fd socket;
     bool answered = false;  // success was reported to the balancer
+    SocketAddress entry;    // local end of its conntrack entry; without family: there is none
+    Nanoseconds active = 0;  // the last datagram, if there is an entry
   };
 
   struct Expiry final : Timer {
@@ -54,7 +58,7 @@ struct UdpRelay::State {
   };
 
   State(EventLoop& given_loop, const RelaySettings& settings, std::size_t max_clients,
-        ThreadStatistics& given_statistics, unsigned given_thread);
+        ThreadStatistics& given_statistics, unsigned given_thread, ClientSockets* given_client_sockets);
   ~State();
 
   // Relays datagrams from clients. Returns whether there may be more.
@@ -64,9 +68,20 @@ struct UdpRelay::State {
   // Sends datagrams to the client's endpoint. Returns how many were handled; fewer than all if the endpoint failed.
   std::size_t send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept;
   // Null if there is no endpoint or no socket; then `datagrams` are counted as dropped.
-  Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried, std::size_t datagrams);
-  // Connects; if the node is out of descriptors, evicts the client that is idle longest. 0 or an errno.
-  int connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept;
+  Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried,
+               std::span<const UdpBatch::Slot> datagrams);
+  // Throws std::bad_alloc.
+  Listener::Client how_shown(const Serving& serving, const UdpClientKey& key, UdpBatch::Slot datagram) const;
+  // Connects; if the node is out of ports or descriptors, evicts clients that are idle longest. 0 or an errno.
+  // `shown_as`: how endpoints see the client.
+  int connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
+              Client& client) noexcept;
+  int connect_socket(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
+                     Client& client) noexcept;
+  // Closes the socket of the client and removes its conntrack entry.
+  void close(Client& client) noexcept;
+  // Creates the conntrack entry of a client again if it may have expired.
+  void renew_entry(Client& client) noexcept;
   bool evict() noexcept;
 
   // Relays datagrams from endpoints.
@@ -82,6 +97,7 @@ struct UdpRelay::State {
   EventLoop& loop;
   ThreadStatistics& statistics;
   const unsigned thread;
+  ClientSockets* const client_sockets;
   UdpClientTable table;
   std::unordered_map<ServingId, std::unique_ptr<Serving>> servings;
   // Allocated with the first serving, since not every thread relays UDP.

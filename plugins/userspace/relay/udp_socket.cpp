@@ -52,16 +52,23 @@ void prepare_udp_service_socket(int fd) noexcept {
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
-int connect_udp(const SocketAddress& target, std::uint32_t mark, lib::Fd& out) noexcept {
+int open_udp_socket(int family, std::uint32_t mark, lib::Fd& out) noexcept {
   lib::Fd fd;
-  if (const int failure = open_endpoint_socket(target.family(), SOCK_DGRAM, mark, fd); failure != 0) return failure;
+  if (const int failure = open_endpoint_socket(family, SOCK_DGRAM, mark, fd); failure != 0) return failure;
   // Without IP_RECVERR the kernel does not report unreachable hosts.
   const int on = 1;
-  if (target.family() == AF_INET6) {
+  if (family == AF_INET6) {
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
   } else {
     setsockopt(fd.get(), IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
   }
+  out = std::move(fd);
+  return 0;
+}
+
+int connect_udp(const SocketAddress& target, std::uint32_t mark, lib::Fd& out) noexcept {
+  lib::Fd fd;
+  if (const int failure = open_udp_socket(target.family(), mark, fd); failure != 0) return failure;
   if (connect(fd.get(), target.get(), target.size()) != 0) return errno;
   out = std::move(fd);
   return 0;

@@ -14,6 +14,9 @@ namespace sluice::userspace {
 // Prepares a listening socket: larger buffers for bursts, packet info with each datagram.
 void prepare_udp_service_socket(int fd) noexcept;
 
+// Opens a non-blocking socket with this mark that also reports ICMP errors. 0 or an errno.
+[[nodiscard]] int open_udp_socket(int family, std::uint32_t mark, lib::Fd& out) noexcept;
+
 // Opens a non-blocking socket with this mark, connected to `target`, that also reports ICMP errors. 0 or an errno.
 [[nodiscard]] int connect_udp(const SocketAddress& target, std::uint32_t mark, lib::Fd& out) noexcept;
 

@@ -23,7 +23,7 @@ namespace {
 constexpr int kRequestBatches = 2;
 constexpr int kReplyBatches = 8;
 constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as with the default dial timeouts of TCP
-constexpr int kEvictions = 2;               // for one descriptor, since another thread may take it first
+constexpr int kEvictions = 2;               // rounds for one client, since other threads may take what is free first
 
 using Slots = std::array<UdpBatch::Slot, UdpBatch::kSlots>;
 
@@ -83,8 +83,9 @@ void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint
         drop(*client);
         client = nullptr;
       }
-      if (client == nullptr) client = open(serving, key, tried, datagrams.size());
+      if (client == nullptr) client = open(serving, key, tried, datagrams);
       if (client == nullptr) return;
+      renew_entry(*client);
       datagrams = datagrams.subspan(send(*client, datagrams));
       table.renew(*client, loop.now());
       if (datagrams.empty()) return;
@@ -132,16 +133,18 @@ std::size_t UdpRelay::State::send(Client& client, std::span<const UdpBatch::Slot
 }
 
 UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClientKey& key,
-                                               std::vector<EndpointPtr>& tried, std::size_t datagrams) {
+                                               std::vector<EndpointPtr>& tried,
+                                               std::span<const UdpBatch::Slot> datagrams) {
   auto client = std::make_unique<Client>(serving);
+  const Listener::Client shown = how_shown(serving, key, datagrams.front());
   for (std::size_t attempt = 0; attempt < kEndpointsTried; ++attempt) {
     EndpointPtr endpoint = serving.listener->balancer().next(key.client, loop.now(), tried);
     if (endpoint == nullptr) {
-      statistics.udp_dropped_no_endpoint.add(datagrams);
+      statistics.udp_dropped_no_endpoint.add(datagrams.size());
       return nullptr;
     }
     while (table.full()) evict();
-    const int failure = connect(endpoint, serving.listener->mark(), *client);
+    const int failure = connect(endpoint, key, shown, *client);
     if (failure == 0) {
       Endpoint& target = *endpoint;
       table.insert(*client, key, std::move(endpoint), loop.now());
@@ -154,24 +157,33 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
     }
     if (connect_fault(failure) == UdpFault::kNode) {
       serving.listener->balancer().dial_abandoned(endpoint);
-      statistics.udp_dropped_full.add(datagrams);
+      statistics.udp_dropped_full.add(datagrams.size());
       return nullptr;
     }
     statistics.udp_errors.add();
     serving.listener->balancer().dial_failed(endpoint, loop.now());
     tried.push_back(std::move(endpoint));
   }
-  statistics.udp_dropped_no_endpoint.add(datagrams);
+  statistics.udp_dropped_no_endpoint.add(datagrams.size());
   return nullptr;
 }
 
-int UdpRelay::State::connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept {
+int UdpRelay::State::connect(const EndpointPtr& endpoint, const UdpClientKey& key, const Listener::Client& shown_as,
+                             Client& client) noexcept {
   for (int evictions = 0;; ++evictions) {
-    int failure = connect_udp(endpoint->target(), mark, client.socket);
+    int failure = connect_socket(endpoint, key, shown_as, client);
     if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
     if (failure == 0) return 0;
     client.socket.reset();
-    if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions || !evict()) return failure;
+    if (client.entry.family() != AF_UNSPEC) {
+      client_sockets->remove_entry(IPPROTO_UDP, std::exchange(client.entry, {}), endpoint->target());
+    }
+    if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions) return failure;
+    // Several clients at once: when no port is free the kernel scans all of them, which takes a millisecond.
+    table.lower_limit();
+    do {
+      if (!evict()) return failure;
+    } while (table.full());
   }
 }
 
@@ -188,6 +200,10 @@ void UdpRelay::State::replies(Client& client, std::uint32_t events) noexcept {
       waiting_for[waiting++] = client.serving;
     }
     table.renew(client, loop.now());
+    if (RelayedCount* const relayed = client.serving->listener->relayed()) {
+      relayed->thread_counts(thread).datagrams.add(static_cast<std::uint64_t>(got));
+    }
+    client.active = loop.now();
     if (!std::exchange(client.answered, true)) {
       client.serving->answers = true;
       client.serving->listener->balancer().dial_succeeded(client.endpoint());

@@ -12,10 +12,11 @@ import concurrent.futures
 import json
 import shutil
 
-from . import cgroups, images, network, pace, pki, shell
+from . import cgroups, images, network, pace, pki, processes, shell
 from .control_plane import ControlPlane
 from .failure import ClusterError
 from .layout import OUTSIDE
+from .machine_node import MachineNode
 from .node import Node
 from .place import Place
 
@@ -29,7 +30,8 @@ class Cluster:
     def __init__(self, layout, programs):
         self.layout, self.programs = layout, programs
         self.control_plane = ControlPlane(layout, programs)
-        self.nodes = [Node(layout, programs, number) for number in range(1, layout.node_count + 1)]
+        kind = MachineNode if layout.kernel else Node
+        self.nodes = [kind(layout, programs, number) for number in range(1, layout.node_count + 1)]
         self.outside = Place(layout, OUTSIDE)  # a client outside the cluster, with routes to nodes and pods
 
     def __enter__(self):
@@ -72,25 +74,22 @@ class Cluster:
 
     def _start_nodes(self, prepared):
         self.apply(json.dumps(_list([node.manifest() for node in self.nodes] + dns_objects(self.layout))))
-
-        def start(node):
-            node.build()
-            prepared.install(node)
-            node.start_containerd()
-            node.start_kubelet()
-
-        start(self.nodes[0])  # the first one may have to import the images; the others copy them
+        first = 0 if self.layout.kernel else 1
+        for node in self.nodes[:first]:
+            node.start(prepared)  # it may have to import the images; the others copy them
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(start, self.nodes[1:]))
-        self.wait_nodes_ready()
+            list(pool.map(lambda node: node.start(prepared), self.nodes[first:]))
+        self.wait_nodes_ready(READY_PATIENCE * (5 if self.layout.kernel else 1))
         # Pods of a namespace need its account, which the controller manager creates.
         self.wait(lambda: self.kubectl("get", "serviceaccount", "default", "--ignore-not-found"), "no default service account")
 
     def down(self):
         """Removes everything but images, logs and results. Also removes what a killed run left; safe to call again."""
+        for machine in self.layout.pids.glob("machine-*"):
+            processes.Process(self.layout, machine.name).stop()  # it removes its files
         network.remove(self.layout)  # with all processes; mounts end with the mount namespaces
         cgroups.remove(self.layout)
-        for folder in (self.layout.folder / "nodes", self.layout.pids, self.layout.etcd, self.layout.pki):
+        for folder in (self.layout.node_folders, self.layout.pids, self.layout.etcd, self.layout.pki):
             shutil.rmtree(folder, ignore_errors=True)
         self.layout.state.unlink(missing_ok=True)
 

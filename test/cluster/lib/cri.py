@@ -10,6 +10,10 @@ PAUSE = "sluice.test/pause:1"
 SOCKET = "/run/containerd/containerd.sock"  # each node has its own /run
 DEFAULT_ROUTE = {"ipv4": "0.0.0.0/0", "ipv6": "::/0"}
 
+# In an emulated machine a container takes seconds to start, and statistics of volumes cost much processor time.
+IN_MACHINE = {"runtimeRequestTimeout": "15m", "nodeLeaseDurationSeconds": 120, "nodeStatusUpdateFrequency": "20s",
+              "volumeStatsAggPeriod": "-1s"}
+
 # restrict_oom_score_adj: without the right to lower the score, runc fails to start containers.
 CONTAINERD = """version = 2
 [plugins."io.containerd.grpc.v1.cri"]
@@ -57,6 +61,7 @@ def kubelet_configuration(layout, folder):
                          "nodefs.inodesFree": "0%"},
         "imageGCHighThresholdPercent": 100, "localStorageCapacityIsolation": True,
         "serializeImagePulls": False, "maxPods": 200,
+        **(IN_MACHINE if layout.kernel else {}),
     }, indent=1) + "\n"
 
 

@@ -13,6 +13,7 @@ import shutil
 import sys
 import tarfile
 import threading
+from pathlib import Path
 
 from . import shell
 from .failure import ClusterError
@@ -33,6 +34,8 @@ IMAGES = {
 }
 OPTIONAL = ("regression-issue-74839",)
 DATABASES = "*.db"
+# Folders of containerd with the content of images.
+CONTENT, SNAPSHOTS = "io.containerd.content.v1.content", "io.containerd.snapshotter.v1.overlayfs/snapshots"
 RECIPE = 2  # grows with each change of what the images contain
 
 
@@ -177,6 +180,20 @@ class Images:
                 self._import(node)
                 return
         self._link(self._template, node.private("/var/lib") / "containerd")
+
+    def mount(self, node):
+        """Gives the images to a node in an emulated machine. Its files are in memory, so blobs and layers are mounts of the host's."""
+        if not self._template.exists():
+            node.start_containerd()
+            node.import_image(self._archive)
+            return
+        target, lines = Path("/var/lib/containerd"), []
+        for source in [self._template / CONTENT, *(self._template / SNAPSHOTS).iterdir()]:
+            place = target / source.relative_to(self._template)
+            lines.append(f"mkdir -p {place} && mount --bind {source} {place}")
+        for database in self._template.glob(f"*/{DATABASES}"):
+            lines.append(f"install -D {database} {target / database.relative_to(self._template)}")
+        node.run("sh", "-c", "\n".join(["set -e", *lines]))
 
     def _import(self, node):
         node.start_containerd()

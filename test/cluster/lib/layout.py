@@ -27,9 +27,10 @@ FIRST_NODE = 11  # last number of the address of n1
 
 
 class Layout:
-    """`families` is "dual", "ipv4" or "ipv6"; with `zones` the nodes are spread over that number of zones."""
+    """`families` is "dual", "ipv4" or "ipv6"; with `zones` the nodes are spread over that number of zones. With `kernel`, a
+    version that test/vm/run takes, each node is an emulated machine with that kernel."""
 
-    def __init__(self, folder=None, nodes=3, families="dual", zones=0):
+    def __init__(self, folder=None, nodes=3, families="dual", zones=0, kernel=None):
         self.folder = Path(os.path.abspath(folder or os.environ.get(VARIABLE) or DEFAULT_FOLDER))
         if families not in FAMILIES:
             raise ClusterError(f"invalid families '{families}': use dual, ipv4 or ipv6")
@@ -42,12 +43,14 @@ class Layout:
                 raise ClusterError(f"invalid folder {self.folder}: nodes hide {place}; use a folder elsewhere")
         self.node_count, self.families_name, self.zone_count = nodes, families, zones
         self.families = FAMILIES[families]
+        self.kernel = kernel
 
     # What is kept for later calls of the program.
 
     def save(self):
         self.state.write_text(json.dumps(
-            {"nodes": self.node_count, "families": self.families_name, "zones": self.zone_count}) + "\n", encoding="ascii")
+            {"nodes": self.node_count, "families": self.families_name, "zones": self.zone_count, "kernel": self.kernel}) + "\n",
+            encoding="ascii")
 
     @classmethod
     def load(cls, folder=None):
@@ -143,8 +146,17 @@ class Layout:
     def etcd(self):
         return self.folder / "etcd"
 
+    @property
+    def kernels(self):
+        """Kernels of emulated machines, kept between runs."""
+        return self.folder / "vm"
+
+    @property
+    def node_folders(self):
+        return self.folder / "nodes"
+
     def node_folder(self, name):
-        return self.folder / "nodes" / name
+        return self.node_folders / name
 
     def kubeconfig(self, user):
         return self.pki / f"{user}.kubeconfig"

@@ -33,13 +33,23 @@ def commands(layout):
     for place, ips in addresses(layout).items():
         device = SWITCH if place == OUTSIDE else "eth0"
         if place != OUTSIDE:
-            switch += [f"link add {place} type veth peer name eth0 netns {layout.namespace(place)}",
-                       f"link set {place} master {SWITCH} up"]
+            switch += [_link(layout, place), f"link set {place} master {SWITCH} up"]
         own = found.setdefault(place, [])
         own += ["link set lo up", f"link set {device} up"]
         own += [f"addr add {ip}/{LAN_PREFIX[family_of(ip)]} dev {device}{' nodad' if ':' in ip else ''}" for ip in ips]
         own += _routes(layout, place)
     return found
+
+
+def _link(layout, place):
+    if in_machine(layout, place):
+        return f"tuntap add dev {place} mode tap"
+    return f"link add {place} type veth peer name eth0 netns {layout.namespace(place)}"
+
+
+def in_machine(layout, place):
+    """Whether the place is in an emulated machine."""
+    return bool(layout.kernel) and place in layout.nodes
 
 
 def _routes(layout, place):
@@ -57,14 +67,31 @@ def _routes(layout, place):
 
 
 def build(layout):
-    places = list(addresses(layout))
+    places = [place for place in addresses(layout) if not in_machine(layout, place)]
     shell.run(["ip", "-batch", "-"], stdin="".join(f"netns add {layout.namespace(place)}\n" for place in places))
     for place in places:
-        settings = QUICK_SYSCTLS | (NODE_SYSCTLS if place in layout.nodes else {})
-        words = [f"{name}={value}" for name, value in settings.items()]
-        shell.run(shell.inside(layout.namespace(place), ["sysctl", "-qw", *words]))
-    for place, lines in commands(layout).items():
-        shell.run(["ip", "-n", layout.namespace(place), "-batch", "-"], stdin="\n".join(lines) + "\n")
+        _set_sysctls(layout, place)
+    lines = commands(layout)
+    for place in places:
+        _configure(layout, place, lines[place])
+
+
+def build_in_machine(layout, place):
+    """The network namespace of a node, in the emulated machine whose eth0 it gets."""
+    shell.run(["ip", "netns", "add", layout.namespace(place)])
+    _set_sysctls(layout, place)
+    shell.run(["ip", "link", "set", "eth0", "netns", layout.namespace(place)])
+    _configure(layout, place, commands(layout)[place])
+
+
+def _set_sysctls(layout, place):
+    settings = QUICK_SYSCTLS | (NODE_SYSCTLS if place in layout.nodes else {})
+    words = [f"{name}={value}" for name, value in settings.items()]
+    shell.run(shell.inside(layout.namespace(place), ["sysctl", "-qw", *words]))
+
+
+def _configure(layout, place, lines):
+    shell.run(["ip", "-n", layout.namespace(place), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
 
 def existing(layout):

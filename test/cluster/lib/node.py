@@ -66,6 +66,13 @@ class Node:
         return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": labels},
                 "spec": {"podCIDR": self.pod_cidrs[0], "podCIDRs": self.pod_cidrs}}
 
+    def start(self, prepared):
+        """Starts the node with the images.Images `prepared`."""
+        self.build()
+        prepared.install(self)
+        self.start_containerd()
+        self.start_kubelet()
+
     def build(self):
         """Creates the namespaces and folders."""
         commands = []

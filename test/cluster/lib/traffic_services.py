@@ -25,7 +25,7 @@ ENDPOINTS = 3  # constant: Sluice in nftables mode keeps chains for other number
 UNREACHABLE = (OSError, http.client.HTTPException)
 PERIOD = 0.05  # seconds between two changes
 # An API server that is stopped between the deletion of a Service and the release of its addresses releases them later: its
-# controller looks for them every three minutes, and passes over those of the last minute.
+# controller scans for them every three minutes, and passes over those of the last minute.
 RELEASE_SECONDS = 300
 
 

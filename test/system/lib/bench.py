@@ -14,8 +14,6 @@ from .profile import BUILT_IN
 _PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
 _PROMPT_OF = {
     "ipvs": ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"],
-    # The default, 250 ms, is too short for answers on a busy machine.
-    "userspace": [*_PROMPT, "--udp-timeout", "2s"],
 }
 BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
 

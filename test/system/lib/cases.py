@@ -165,10 +165,6 @@ class Trial:
         self.differences.add(why.described_for(self.bench.backend))
         return otherwise
 
-    def here(self, expected, protocol):
-        """Converts an expectation, which is written for the kernel modes, for the backend of this run."""
-        return outcomes.as_relayed(expected, protocol) if self.relayed else expected
-
     def expect(self, senders, fronts, expected):
         """Requires the expected outcome from each sender to each front."""
         for sender in senders if isinstance(senders, (list, tuple)) else [senders]:
@@ -189,8 +185,7 @@ class Trial:
         self.require(pace.wait_until(is_as_expected, seconds), f"after {seconds:g} s, stretched by the load, still: {wrong}")
 
     def _check(self, sender, front, expected):
-        return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,
-                           self.here(expected, front.protocol))
+        return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family, expected)
 
     def expect_one(self, sender, fronts, expected, questions=12):
         """Requires that one of the expected servers answers all requests to all these fronts; returns its name."""
@@ -198,8 +193,7 @@ class Trial:
         for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
             lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions,
                               probe.patience_of(expected), first_syn_only=True)
-            wrong = outcomes.misfit(self.here(expected, front.protocol), lines,
-                                    probe.source_ip(sender, front.ip, self.family), self.family)
+            wrong = outcomes.misfit(expected, lines, probe.source_ip(sender, front.ip, self.family), self.family)
             self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")
             servers |= {line.split()[1] for line in lines if line.startswith("ok ")}
         self.require(len(servers) == 1, f"{sender.name} met {', '.join(sorted(servers)) or 'no server'}, expected exactly one")

@@ -196,6 +196,7 @@ REPLACED = {
     100: "second half: a flush of the table filter alone is noticed, too",
     106: "second half: when the last endpoint is removed, its UDP flows are deleted too",
     121: "only virtual servers of Sluice are ever removed, inside excludeCIDRs or outside",
+    130: "first half: without endpoints clients are rejected, as in the kernel modes",
     131: "a half-closed connection stays open in the other direction",
     135: "an unknown field is a warning at start and an error with --check",
     138: "the process does not end: a changed or replaced file is read again and applied as a whole, or rejected as a whole; "
@@ -207,30 +208,21 @@ REPLACED = {
 # differences.py, and the runs show which cases assert them.
 DIFFERENT = {
     "userspace": {
-        "all": "endpoints see an address of the node instead of the client (BEH 8.2), unless PROXY protocol delivers the client address",
         "1, 11": "equal shares, because endpoints take turns",
-        "13, 14, 17, 24, 28, 35, 89, 90": "without an endpoint TCP is accepted and closed and UDP is dropped; the kernel modes "
-                                          "reject both",
-        "16": "from closed to served and back",
-        "18": "a client outside of the ranges is dropped, as it is with endpoints",
-        "19, 22, 23": "connections from a process of the node to an external IP that is not an address of the node are not relayed (BEH 8.2)",
         "63, 64": "no program can listen on node ports that the proxy holds; nothing answers there",
         "63, 72": "127.0.0.1 serves without route_localnet",
         "74-76, 78": "session affinity is kept in the process, one table per list of endpoints",
         "8": "SCTP is not relayed: the port is reported as not programmed, the other ports of its Service are served",
-        "12": "interfaces decide which clients may use remote endpoints with policy Local; masquerading does not change",
         "94": "the fixed rules are those of BEH 8.1",
-        "95, 97": "adding or removing an endpoint writes nothing",
+        "95, 97": "adding or removing an endpoint writes nothing, except the first or last one of a list",
         "98": "tested with a rejected Service, because a change of endpoints writes nothing that could fail",
         "106, 108": "UDP clients move, though the kernel's flow to the proxy stays",
-        "107": "conntrack entries from before the portal are deleted when it is added, with or without endpoints",
     },
 }
 
 # Cases that do not apply to a backend, and why.
 NOT_APPLICABLE = {
     "userspace": {
-        3: "nothing is masqueraded: relayed connections start on the node",
         73: "there are no affinity rules",
         82: "changes of endpoints write nothing, between two syncs or not",
         99: "endpoints have no rules",

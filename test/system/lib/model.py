@@ -57,8 +57,7 @@ class World:
         where = _place(sender, family)
         if service is None:
             return self._unowned(front, family, where)
-        outcome = self._outcome(sender, where, kind, service, port, family)
-        return outcomes.as_relayed(outcome, front.protocol) if self._profile.relays else outcome
+        return self._outcome(sender, where, kind, service, port, family)
 
     # Owners of addresses.
 
@@ -110,15 +109,12 @@ class World:
         spec = service["spec"]
         policy_local = spec.get("internalTrafficPolicy" if inside else "externalTrafficPolicy") == "Local"
         outside_ranges = kind == BALANCER and not self._in_ranges(sender, where, spec, family)
-        if outside_ranges and (every or profile.relays or profile.meets(EMPTY_BEHIND_RANGES)):
+        if outside_ranges and (every or profile.meets(EMPTY_BEHIND_RANGES)):
             return outcomes.DROPPED
         if not every:
             if where == NODE and kind in (EXTERNAL, BALANCER) and not profile.meets(NODE_REJECTED):
-                # A relay serves load balancer addresses on the node, too, but does not touch external IPs.
-                return outcomes.REJECTED if profile.relays and kind == BALANCER else outcomes.UNTOUCHED
+                return outcomes.UNTOUCHED
             return outcomes.REJECTED
-        if profile.relays and where == NODE and kind == EXTERNAL:
-            return outcomes.UNTOUCHED
         if inside:
             return self._inside(sender, where, spec, every, local if policy_local else every)
         if not policy_local:

@@ -10,16 +10,15 @@ TIMEOUT_WHEN_SILENT_MS = 350
 TIMEOUT_WHEN_ANSWERED_MS = 2500  # also for rejections
 
 
-# The source address that a server sees. Cases state it for the kernel modes; a relay turns KEPT and MASQUERADED into THE_NODES.
-# OWN is for servers that are not endpoints, whose traffic the proxy does not touch.
-KEPT, MASQUERADED, THE_NODES, OWN = "kept", "masqueraded", "the node's", "untouched"
+# The source address that a server sees. OWN is for servers that are not endpoints, whose traffic the proxy does not touch.
+KEPT, MASQUERADED, OWN = "kept", "masqueraded", "untouched"
 
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
     """Served: exactly the named servers answer, and each sees the stated source."""
 
-    # served, rejected, dropped; closed: accepted and closed at once; vacant: neither a Service nor another listener
+    # served, rejected, dropped; vacant: neither a Service nor another listener
     kind: str
     sources: tuple = ()  # (server name, source address that it sees)
 
@@ -38,7 +37,6 @@ class Expected:
 
 REJECTED = Expected("rejected")
 DROPPED = Expected("dropped")
-CLOSED = Expected("closed")
 VACANT = Expected("vacant")
 
 
@@ -60,14 +58,6 @@ def _served(hosts, source):
 
 
 UNTOUCHED = untouched(a.OUTSIDE)
-
-
-def as_relayed(expected, protocol):
-    """Converts the expectation of a case for a proxy that relays: endpoints see an address of the node instead of the client,
-    and without an endpoint the proxy accepts connections but nothing answers."""
-    if expected == REJECTED:
-        return CLOSED if protocol == "tcp" else DROPPED
-    return Expected(expected.kind, tuple((name, OWN if source == OWN else THE_NODES) for name, source in expected.sources))
 
 
 def mismatch(expected, lines, sender_ip, family):
@@ -102,8 +92,6 @@ def _fits(expected, words, sender_ip, family):
     if expected.kind == "dropped":
         # A datagram that the OUTPUT chain of the sender drops fails with EPERM.
         return words in (["timeout"], ["error", "Operation", "not", "permitted"])
-    if expected.kind == "closed":
-        return words == ["error", "Connection", "reset", "by", "peer"]
     if expected.kind == "vacant":
         return words in (["refused"], ["timeout"])
     if words[0] != "ok":
@@ -111,5 +99,4 @@ def _fits(expected, words, sender_ip, family):
     source = dict(expected.sources).get(words[1])
     if source in (KEPT, OWN):
         return words[2] == sender_ip
-    there = source is not None and words[2] in a.node_addresses(family)
-    return there and (source == THE_NODES or words[2] != sender_ip)
+    return source == MASQUERADED and words[2] in a.node_addresses(family) and words[2] != sender_ip

@@ -206,6 +206,7 @@ lib::ProgramResult FakeKernel::run(std::string_view input) {
     } else if (line == "COMMIT") {
       tables[table] = changed;
       ++*generation_;
+      if (after_commit) after_commit();
     } else if (const std::string why = carry_out(changed, line); !why.empty()) {
       const std::string what = naming == Naming::kLine || naming == Naming::kNextLine ? why : "";
       return fail(refusal_status, "iptables-nft-restore v1.8.9 (nf_tables): " + name_line(input, number) + what + "\n");

@@ -58,6 +58,7 @@ class FakeKernel final : public netfilter::Kernel {
   std::map<std::string, Chains> tables;
   std::vector<std::string> restores;  // inputs in order, including failed ones
   std::function<void(const std::string& input)> before_restore;
+  std::function<void()> after_commit;
   std::size_t saves = 0;
   int sysctl_error = 0;
   // A line that contains one of these is refused.

@@ -167,14 +167,15 @@ class ConfigFileTest : public CppUnit::TestFixture {
   void a_zero_period_means_the_default_and_a_zero_timeout_means_zero() {
     const std::string zero_periods = "  syncPeriod: 0s\n  minSyncPeriod: 0s\n";
     const Read periods = read(kProxy + "ipvs:\n" + zero_periods + "nftables:\n" + zero_periods + "---\n" + kSluice +
-                              "udpTimeout: 0s\ndrainTimeout: 0s\n");
+                              "udpTimeout: 0s\ndrainTimeout: 0s\ndescriptorHolderTimeout: 0s\n");
     CPPUNIT_ASSERT_EQUAL(std::string(), periods.problems);
     CPPUNIT_ASSERT(periods.draft.ipvs.sync_period.value == 30s);
     CPPUNIT_ASSERT(periods.draft.ipvs.min_sync_period.value == 0s && periods.draft.ipvs.min_sync_period.given());
     CPPUNIT_ASSERT(periods.draft.nftables.sync_period.value == 30s);
     CPPUNIT_ASSERT(periods.draft.nftables.min_sync_period.value == 1s);
-    CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 250ms);
+    CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 30s);
     CPPUNIT_ASSERT(periods.draft.settings.drain_timeout == 0s);
+    CPPUNIT_ASSERT(periods.draft.settings.holder_timeout == 0s);
     const Read timeouts = proxy("conntrack:\n  tcpEstablishedTimeout: 0s\n  tcpCloseWaitTimeout: 0s\n");
     CPPUNIT_ASSERT(timeouts.draft.settings.conntrack.tcp_established_timeout == 0s);
     CPPUNIT_ASSERT(timeouts.draft.settings.conntrack.tcp_close_wait_timeout == 0s);

@@ -209,6 +209,8 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse({"--cleanup"}).flags.action() == Action::cleanup);
     CPPUNIT_ASSERT(parse({"--init-only"}).flags.action() == Action::init_only);
     CPPUNIT_ASSERT(parse({"--init-only", "--cleanup"}).flags.action() == Action::cleanup);
+    CPPUNIT_ASSERT(parse({"--hold-descriptors"}).flags.action() == Action::hold_descriptors);
+    CPPUNIT_ASSERT(parse({"--hold-descriptors", "--init-only"}).flags.action() == Action::init_only);
     CPPUNIT_ASSERT(parse({"--write-config-to=/f", "--cleanup"}).flags.action() == Action::write_config);
     CPPUNIT_ASSERT(parse({"--write-config-to="}).flags.action() == Action::run);
     CPPUNIT_ASSERT(parse({"--version"}).flags.action() == Action::version);

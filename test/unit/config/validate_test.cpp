@@ -357,6 +357,7 @@ class ValidateTest : public CppUnit::TestFixture {
     warned({"--machine-id-file=/x"}, "the machine's id is not used");
     warned({"--proxy-port-range=1-2"}, "only a backend named userspace uses it");
     warned({"--udp-timeout=1s"}, "only a backend named userspace uses it");
+    warned({"--udp-timeout=250ms"}, "only a backend named userspace uses it");
     warned({"--healthz-port=1"}, "the address, 0.0.0.0:10256, has a port of its own");
     warned({"--metrics-port=1"}, "the address, 127.0.0.1:10249, has a port of its own");
     warned({"--log-json-split-stream"}, "the log has the other format");
@@ -365,7 +366,7 @@ class ValidateTest : public CppUnit::TestFixture {
         "W " + place(3, "winkernel.sourceVip") + ": has no effect: it is for Windows\n",
         with_file("winkernel: {sourceVip: 1.1.1.1}\nportRange: \"\"\nwindowsRunAsService: false\n").problems);
     // No warning for the default value.
-    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--config-sync-period=15m", "--udp-timeout=250ms",
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--config-sync-period=15m", "--udp-timeout=30s",
                                                         "--healthz-port=10256", "--log-json-info-buffer-size=0"})
                                             .problems);
     CPPUNIT_ASSERT_EQUAL(

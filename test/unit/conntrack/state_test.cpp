@@ -39,6 +39,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(translated_flows_to_a_retired_frontend_are_stale);
   CPPUNIT_TEST(an_address_of_two_services_keeps_the_flows_of_both);
   CPPUNIT_TEST(a_relayed_port_is_served_at_the_relay_ports_of_the_node);
+  CPPUNIT_TEST(an_entry_that_a_relay_has_created_is_kept);
   CPPUNIT_TEST(a_change_of_relays_queries_by_port);
   CPPUNIT_TEST(changes_that_leave_no_stale_flow_need_no_query);
   CPPUNIT_TEST(a_small_change_needs_narrow_queries);
@@ -172,6 +173,17 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     change.node_ports = std::make_shared<const NodePortScope>();
     state_.apply(change, work_);
     CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40001}));
+  }
+
+  // From a socket of this node to an endpoint, which sees the client.
+  void an_entry_that_a_relay_has_created_is_kept() {
+    const Flow created{{kNodePort.address, 32769}, kE1, kE1, kClient, ++id_};
+    for (const auto& serving : {std::vector{kE1}, std::vector{kE2}, std::vector<SocketAddress>()}) {
+      set(udp_port({kVip}, 30053, serving));
+      CPPUNIT_ASSERT(!state_.stale(created, work_));
+    }
+    set(nullptr);
+    CPPUNIT_ASSERT(!state_.stale(created, work_));
   }
 
   void a_change_of_relays_queries_by_port() {

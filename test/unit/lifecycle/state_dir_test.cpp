@@ -86,6 +86,7 @@ class StateDirTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, ::stat(folder_->path("a/b").c_str(), &info));
     CPPUNIT_ASSERT_EQUAL(0755u, static_cast<unsigned>(info.st_mode & 0777));
     CPPUNIT_ASSERT_EQUAL(folder_->path("a/b/control.sock"), dir.control_socket());
+    CPPUNIT_ASSERT_EQUAL(folder_->path("a/b/holder.sock"), dir.holder_socket());
   }
 
   void a_second_daemon_fails_and_names_the_process_with_the_lock() {

@@ -79,7 +79,8 @@ std::string of_sluice() {
   const Messages messages;
   std::string out = heading_row({"Message"});
   for (const char* fields :
-       {"bakend: iptables\n", "stateDir: /a\nstateDir: /b\n", "backends: 4\n", "drainTimeout: -1s\n"}) {
+       {"bakend: iptables\n", "stateDir: /a\nstateDir: /b\n", "backends: 4\n", "drainTimeout: -1s\n",
+        "descriptorHolderTimeout: 2h\n"}) {
     out += row({code(messages.of_document(fields, Messages::kSluice))});
   }
   return out;

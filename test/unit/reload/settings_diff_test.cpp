@@ -78,6 +78,8 @@ const std::vector<Row>& rows() {
       {"Settings", "state_dir", [](config::Settings& s) { s.state_dir = "/s"; }, "stateDir", kRefused, true},
       {"Settings", "drain_timeout", [](config::Settings& s) { s.drain_timeout += std::chrono::seconds(1); },
        "drainTimeout", none},
+      {"Settings", "holder_timeout", [](config::Settings& s) { s.holder_timeout += std::chrono::seconds(1); },
+       "descriptorHolderTimeout", none},
       {"Settings", "local_detector", [](config::Settings& s) { s.local_detector.bridge_interface = "br"; },
        "detectLocal", backend},
       {"Settings", "node_ports", [](config::Settings& s) { s.node_ports.primary = true; }, "nodePortAddresses",
@@ -232,7 +234,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("config source replay replaySpeed clientConnection.kubeconfig master manifests record "
                     "clientConnection.acceptContentTypes clientConnection.contentType clientConnection.qps clientConnection.burst hostnameOverride mode mode pluginDirs "
-                    "relaxPluginOwnership drainTimeout stateDir detectLocal nodePortAddresses "
+                    "relaxPluginOwnership drainTimeout descriptorHolderTimeout stateDir detectLocal nodePortAddresses "
                     "iptables.localhostNodePorts masqueradeAll masqueradeBit bindAddress syncPeriod minSyncPeriod "
                     "healthzBindAddress metricsBindAddress bindAddressHardFail enableProfiling "
                     "featureGates.ComponentFlagz featureGates.ComponentStatusz conntrack oomScoreAdj "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/unit/userspace/backend_rig.hpp"
+#include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
 namespace backend_claims_test {
@@ -28,6 +29,7 @@ class BackendClaimsTest : public test::UserspaceFixture {
   CPPUNIT_TEST(a_node_port_held_by_a_program_is_retried);
   CPPUNIT_TEST(only_local_addresses_are_claimed);
   CPPUNIT_TEST(only_addresses_that_serve_node_ports_are_claimed);
+  CPPUNIT_TEST(node_ports_without_endpoints_are_claimed);
   CPPUNIT_TEST(claims_end_with_the_process);
   CPPUNIT_TEST(a_reactivated_backend_does_not_share_claims_with_itself);
   CPPUNIT_TEST_SUITE_END();
@@ -40,6 +42,7 @@ class BackendClaimsTest : public test::UserspaceFixture {
     spec.protocol = protocol;
     spec.cluster_ip = "172.30.0." + std::to_string(name.back());
     spec.node_port = node_port_;
+    spec.endpoints = {test::kRefusing};
     return spec;
   }
   std::size_t node_port_rules(const std::string& name) const {
@@ -166,6 +169,20 @@ class BackendClaimsTest : public test::UserspaceFixture {
     ok(rig().full({service("svc1")}, node));
     CPPUNIT_ASSERT(rig().host.failed.contains("ns1/svc1:p80"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc1"));
+  }
+
+  void node_ports_without_endpoints_are_claimed() {
+    ServiceSpec first = service("svc1");
+    first.endpoints.clear();
+    ok(rig().full({first, service("svc2")}));
+    CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
+    CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc2"));
+    first.endpoints = {test::kRefusing};
+    ok(rig().delta({first}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, node_port_rules("ns1/svc2"));
+    ok(rig().delta({}, {first}));
+    CPPUNIT_ASSERT(node_port_rules("ns1/svc2") > 0);
   }
 
   void claims_end_with_the_process() {

@@ -93,6 +93,7 @@ class HandoverTest : public test::UserspaceFixture {
 
   void every_socket_is_kept_by_name() {
     ServiceSpec spec = named("svc1");
+    spec.endpoints[0].local = true;
     spec.vips = {"192.0.2.8"};
     spec.external_local = true;
     spec.node_port = node_port_;
@@ -115,6 +116,10 @@ class HandoverTest : public test::UserspaceFixture {
     ok(rig().full({spec, named("svc2")}));
     CPPUNIT_ASSERT(!kept().all().contains("tcp_cluster_ns1_gone_p80"));
     ok(rig().delta({}, {spec}));
+    CPPUNIT_ASSERT(std::set<std::string>{"tcp_cluster_ns1_svc2_p80"} == kept().all());
+    ok(rig().delta({named("svc2", {})}));
+    CPPUNIT_ASSERT(kept().all().empty());
+    ok(rig().delta({named("svc2")}));
     CPPUNIT_ASSERT(std::set<std::string>{"tcp_cluster_ns1_svc2_p80"} == kept().all());
     retries(rig().retire(rig().backend(), 60));
     CPPUNIT_ASSERT(!kept().all().empty());

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ class BackendTest : public test::UserspaceFixture {
   CPPUNIT_TEST_SUITE(BackendTest);
   CPPUNIT_TEST(the_proxy_port_serves_before_rules_are_written);
   CPPUNIT_TEST(endpoints_change_without_the_kernel);
+  CPPUNIT_TEST(the_last_endpoint_serves_until_connections_are_rejected);
+  CPPUNIT_TEST(an_open_connection_outlives_the_last_endpoint);
+  CPPUNIT_TEST(udp_flows_to_the_last_local_endpoint_are_dropped);
   CPPUNIT_TEST(addresses_change_without_the_sockets);
   CPPUNIT_TEST(a_removed_service_loses_its_rules_before_its_port);
   CPPUNIT_TEST(each_endpoint_list_has_its_own_proxy_port);
   CPPUNIT_TEST(udp_and_tcp_ports_of_one_name_are_separate);
   CPPUNIT_TEST(a_udp_client_of_a_removed_endpoint_is_dropped);
+  CPPUNIT_TEST(a_udp_flow_stays_with_its_endpoint_while_others_change);
+  CPPUNIT_TEST(a_udp_flow_stays_with_a_terminating_endpoint_that_serves);
   CPPUNIT_TEST(udp_proxy_ports_are_reported_to_the_daemon);
   CPPUNIT_TEST(works_with_a_daemon_without_relay_extension);
   CPPUNIT_TEST(ipv6_is_served);
@@ -80,9 +86,84 @@ class BackendTest : public test::UserspaceFixture {
     CPPUNIT_ASSERT(rig().kernel.restores.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig().result.kernel_writes);
     CPPUNIT_ASSERT_EQUAL('b', ask(port, SOCK_STREAM, &b));
-    ok(rig().delta({named("svc1")}));
+  }
+
+  void the_last_endpoint_serves_until_connections_are_rejected() {
+    const Server a('a', SOCK_STREAM);
+    ServiceSpec udp = named("svc1");
+    udp.protocol = abi::Protocol::kUdp;
+    ok(rig().full({named("svc1", {a.endpoint()}), udp}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig().rules("ns1/svc1", "REJECT"));
+    std::set<std::uint16_t> open = rig().ports("ns1/svc1");
+    bool was_served = false;
+    rig().kernel.before_restore = [&](const std::string&) {
+      for (const std::uint16_t port : open) was_served = ask(port, SOCK_STREAM, &a) == 'a' || was_served;
+    };
+    udp.endpoints.clear();
+    ok(rig().delta({named("svc1", {}), udp}));
+    rig().kernel.before_restore = nullptr;
+    CPPUNIT_ASSERT(was_served);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig().rules("ns1/svc1", "REJECT"));
+    CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT(rig().host.relayed["ns1/svc1:p80"].empty());
+    for (const std::uint16_t port : open) {
+      CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
+      CPPUNIT_ASSERT(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port));
+    }
+    ok(rig().delta({named("svc1", {})}));
     CPPUNIT_ASSERT(rig().kernel.restores.empty());
-    CPPUNIT_ASSERT_EQUAL('-', ask(port, SOCK_STREAM, nullptr));
+    // The proxy port is open before the first client is redirected.
+    was_served = false;
+    rig().kernel.before_restore = [&](const std::string& input) {
+      for (const std::uint16_t port : UserspaceRig::ports_in(input, "ns1/svc1")) {
+        was_served = ask(port, SOCK_STREAM, &a) == 'a';
+      }
+    };
+    ok(rig().delta({named("svc1", {a.endpoint()})}));
+    CPPUNIT_ASSERT(was_served);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().rules("ns1/svc1", "REJECT"));
+  }
+
+  void an_open_connection_outlives_the_last_endpoint() {
+    const Server a('a', SOCK_STREAM);
+    ok(rig().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = rig().port("ns1/svc1");
+    const lib::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), port);
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    ok(rig().delta({named("svc1", {})}));
+    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_STREAM, &a));
+  }
+
+  void udp_flows_to_the_last_local_endpoint_are_dropped() {
+    const Server here('h', SOCK_DGRAM);
+    const Server there('t', SOCK_DGRAM);
+    for (const abi::Protocol protocol : {abi::Protocol::kUdp, abi::Protocol::kTcp}) {
+      const bool udp = protocol == abi::Protocol::kUdp;
+      ServiceSpec spec = named("svc1", {here.endpoint(true), there.endpoint()});
+      spec.protocol = protocol;
+      spec.internal_local = true;
+      ok(rig().full({spec}));
+      const std::uint16_t port = rig().port("ns1/svc1");
+      const auto is_open = [&] {
+        return !test::bound(kV4, udp ? SOCK_DGRAM : SOCK_STREAM, test::loopback(kV4), port);
+      };
+      const ServiceSpec before = spec;
+      spec.endpoints = {there.endpoint()};
+      ok(rig().delta({spec}));
+      CPPUNIT_ASSERT(rig().ports("ns1/svc1").empty());
+      CPPUNIT_ASSERT_EQUAL(udp, is_open());
+      if (udp) {
+        ok(rig().delta({before}));
+        CPPUNIT_ASSERT_EQUAL(port, rig().port("ns1/svc1"));
+        ok(rig().delta({spec}));
+      }
+      spec.endpoints.clear();
+      ok(rig().delta({spec}));
+      CPPUNIT_ASSERT(!is_open());
+      ok(rig().full({}));
+    }
   }
 
   void addresses_change_without_the_sockets() {
@@ -175,6 +256,61 @@ class BackendTest : public test::UserspaceFixture {
     CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
   }
 
+  // Sends and receives as one client of a Service until the test ends.
+  lib::Fd udp_client_of(const ServiceSpec& udp) {
+    ok(rig().full({udp}));
+    lib::Fd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    return client;
+  }
+  static test::EndpointSpec in_condition(test::EndpointSpec endpoint, test::Condition condition) {
+    endpoint.condition = condition;
+    return endpoint;
+  }
+
+  void a_udp_flow_stays_with_its_endpoint_while_others_change() {
+    const Server a('a', SOCK_DGRAM);
+    const Server b('b', SOCK_DGRAM);
+    const Server c('c', SOCK_DGRAM);
+    ServiceSpec udp = named("svc1", {a.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    const lib::Fd client = udp_client_of(udp);
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+    const std::uint16_t before = a.last_client();
+    for (int round = 0; round < 5; ++round) {
+      for (const auto& beside : {std::vector{b.endpoint(), c.endpoint()}, std::vector{c.endpoint()}}) {
+        udp.endpoints = beside;
+        udp.endpoints.push_back(a.endpoint());
+        ok(rig().delta({udp}));
+        CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+        CPPUNIT_ASSERT_EQUAL(before, a.last_client());
+      }
+    }
+  }
+
+  // As with connection tracking in kernel modes (BEH case 109).
+  void a_udp_flow_stays_with_a_terminating_endpoint_that_serves() {
+    const Server a('a', SOCK_DGRAM);
+    const Server b('b', SOCK_DGRAM);
+    ServiceSpec udp = named("svc1", {a.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    const lib::Fd client = udp_client_of(udp);
+    CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+    const std::uint16_t before = a.last_client();
+    for (const test::Condition now : {test::Condition::kTerminating, test::Condition::kReady,
+                                      test::Condition::kTerminating}) {
+      udp.endpoints = {in_condition(a.endpoint(), now), b.endpoint()};
+      ok(rig().delta({udp}));
+      CPPUNIT_ASSERT_EQUAL('a', ask_again(client, SOCK_DGRAM, &a));
+      CPPUNIT_ASSERT_EQUAL(before, a.last_client());
+    }
+    CPPUNIT_ASSERT_EQUAL('b', ask(rig().port("ns1/svc1"), SOCK_DGRAM, &b));  // a new flow
+    udp.endpoints = {in_condition(a.endpoint(), test::Condition::kGone), b.endpoint()};
+    ok(rig().delta({udp}));
+    CPPUNIT_ASSERT_EQUAL('b', ask_again(client, SOCK_DGRAM, &b));
+  }
+
   void udp_proxy_ports_are_reported_to_the_daemon() {
     ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
@@ -199,7 +335,7 @@ class BackendTest : public test::UserspaceFixture {
   void ipv6_is_served() {
     if (!test::has_ipv6()) return;
     UserspaceRig v6(abi::Family::kIpv6);
-    ServiceSpec spec = named("svc1");
+    ServiceSpec spec = named("svc1", {{"::1", 9, false, test::Condition::kReady}});
     spec.cluster_ip = "fd00::1";
     test::NodeSpec node;
     node.ip = "fd00::2";

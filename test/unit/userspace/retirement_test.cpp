@@ -91,6 +91,8 @@ class RetirementTest : public test::UserspaceFixture {
   CPPUNIT_TEST(a_reactivated_backend_reports_gauges_again);
   CPPUNIT_TEST(an_active_udp_client_keeps_its_flow);
   CPPUNIT_TEST(an_occasional_udp_client_keeps_its_flow);
+  CPPUNIT_TEST(a_quiet_udp_flow_does_not_delay_the_end);
+  CPPUNIT_TEST(a_udp_flow_in_which_only_the_endpoint_sends_is_not_quiet);
   CPPUNIT_TEST(a_client_with_a_conntrack_entry_is_not_refused);
   CPPUNIT_TEST(the_other_family_is_not_affected);
   CPPUNIT_TEST(a_failure_is_retried);
@@ -349,11 +351,52 @@ class RetirementTest : public test::UserspaceFixture {
       rig().host.pass(2);
       retries(retire(58 - 2 * i));
     }
-    // A flow that the relay has not ended yet restarts the ten seconds.
-    CPPUNIT_ASSERT(wait_until([&] {
-      rig().host.pass(10);
-      return retire(30) == abi::Code::kOk;
-    }));
+    retries(retire(48));
+    rig().host.pass(7);
+    retries(retire(41));
+    rig().host.pass(3);
+    ok(retire(38));
+  }
+
+  // The UDP timeout may be long; the client continues with the new backend.
+  void a_quiet_udp_flow_does_not_delay_the_end() {
+    const Server u('u', SOCK_DGRAM);
+    rig().settings.relay.udp_timeout = std::chrono::hours(1);
+    ServiceSpec udp = named("svc1", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(rig().full({udp}));
+    const lib::Fd client = udp_client(rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+    retries(retire(60));
+    rig().host.pass(3);
+    retries(retire(57));
+    rig().host.pass(4);
+    retries(retire(53));
+    rig().host.pass(3);
+    ok(retire(50));
+  }
+
+  void a_udp_flow_in_which_only_the_endpoint_sends_is_not_quiet() {
+    const Server u('u', SOCK_DGRAM);
+    rig().settings.relay.udp_timeout = std::chrono::hours(1);
+    ServiceSpec udp = named("svc1", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(rig().full({udp}));
+    const lib::Fd client = udp_client(rig().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+    retries(retire(60));
+    for (std::uint32_t second = 3; second < 30; second += 3) {
+      rig().host.pass(3);
+      u.send_again();
+      CPPUNIT_ASSERT(hears(client, 'u'));
+      retries(retire(60 - second));
+    }
+  }
+  static bool hears(const lib::Fd& client, char letter) {
+    pollfd wait{client.get(), POLLIN, 0};
+    char heard = 0;
+    return poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))) == 1 &&
+           recv(client.get(), &heard, 1, 0) == 1 && heard == letter;
   }
 
   // The daemon removes the conntrack entry of a quiet flow, and needs some seconds to detect that.

@@ -40,14 +40,23 @@ class Server {
     }
     char question = 0;
     CPPUNIT_ASSERT(recvfrom(socket_.get(), &question, 1, 0, client.get(), &size) == 1);
-    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, sendto(socket_.get(), &letter_, 1, 0, client.get(), size));
+    last_client_ = client;
+    send_again();
   }
+  // UDP: sends its letter to the last client again.
+  void send_again() const {
+    CPPUNIT_ASSERT_EQUAL(ssize_t{1},
+                         sendto(socket_.get(), &letter_, 1, 0, last_client_.get(), last_client_.size()));
+  }
+  // The port of the last client; UDP only.
+  std::uint16_t last_client() const { return last_client_.port(); }
   EndpointSpec endpoint(bool local = false) const { return {"127.0.0.1", port(), local, Condition::kReady}; }
 
  private:
   char letter_;
   int type_;
   lib::Fd socket_;
+  mutable userspace::SocketAddress last_client_;
 };
 
 // The letter a client receives while `server` serves; '-' if the connection is closed.
@@ -68,7 +77,10 @@ inline char ask(std::uint16_t proxy_port, int type, const Server* server) {
   return ask_again(client, type, server);
 }
 
-inline ServiceSpec named(const std::string& name, std::vector<EndpointSpec> endpoints = {}) {
+// An endpoint that refuses.
+inline const EndpointSpec kRefusing{"127.0.0.1", 9, false, Condition::kReady};
+
+inline ServiceSpec named(const std::string& name, std::vector<EndpointSpec> endpoints = {kRefusing}) {
   ServiceSpec spec;
   spec.name = name;
   spec.cluster_ip = "172.30.0." + std::to_string(name.back());

@@ -106,6 +106,9 @@ const std::vector<Case>& cases() {
            return s.proxy_protocol == std::vector<std::string>{"shop/cart", "shop/cart:http", "mail/*"};
          }}},
        {"", "cart", "/cart", "shop/", "*/cart", "*", "shop/*:http", "shop/cart:", "shop/Cart", "a/b/c"}},
+      {"stopDrainTimeout",
+       {{"5m", [](S s) { return s.relay.stop_drain == 5min; }}, {"24h", [](S s) { return s.relay.stop_drain == 24h; }}},
+       {"", "24h1ms", "-1s", "5"}},
       {"tcpIdleTimeout",
        {{"1ms", [](S s) { return s.relay.tcp_idle_timeout == 1ms; }},
         {"720h", [](S s) { return s.relay.tcp_idle_timeout == 720h; }}},

@@ -84,6 +84,7 @@ class Machine:
         self._put("command", f"{exports}cd {shlex.quote(directory)} || exit 125\nexec {shlex.join(command)}{one}\n")
         self._put("results", "".join(f"{folder}\n" for folder in results))
         self._put("modules", self._kernel.modules + "\n")
+        self._put("tap", self._wanted.tap or "")
         self._put("system", os.path.abspath(self._wanted.systemd) if self._wanted.systemd else "")
         shutil.copy(os.path.join(GUEST, "session"), self._job)
 
@@ -106,6 +107,8 @@ class Machine:
                       "-chardev", f"file,id=console,path={self._console}", "-serial", "chardev:console"]
             for share in shares:
                 words += share.device()
+            if self._wanted.tap:
+                words += qemu.network(self._wanted.tap)
             theirs = []
             for name in ("out", "err", "control"):
                 self._ports[name], other = socket.socketpair()

@@ -3,6 +3,7 @@
 """Command lines of qemu."""
 
 import ctypes
+import hashlib
 import os
 import shutil
 import signal
@@ -38,6 +39,13 @@ def command(accelerator, cpus, memory, kernel, image, words):
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-kernel", kernel.image, "-initrd", image, "-append", f"{KERNEL_WORDS} {CLOCKS[accelerator]}{words}",
     ]
+
+
+def network(tap):
+    """The machine's eth0. Its address is made of the name of the tap, so that machines on one switch differ."""
+    digits = hashlib.sha256(tap.encode()).hexdigest()
+    return ["-netdev", f"tap,id=network,ifname={tap},script=no,downscript=no",
+            "-device", f"virtio-net-pci,netdev=network,romfile=,mac=52:54:00:{digits[:2]}:{digits[2:4]}:{digits[4:6]}"]
 
 
 def separate():

@@ -40,10 +40,17 @@ class Run:
         self.results.update((one.test, (group.name, one)) for one in results)
         self.attempts = {test: number for test, number in self.attempts.items() if self.results[test][0] != group.name}
 
+    def add_some(self, group, results, seconds):
+        """Adds results of some tests of the group, and replaces earlier ones of these tests."""
+        before = self.groups.get(group.name, {"seconds": 0})["seconds"]
+        self.groups[group.name] = {"seconds": round(before + seconds), "nodes": group.nodes, "zones": group.zones}
+        self.results.update((one.test, (group.name, one)) for one in results)
+
     def add_again(self, group, results):
-        """Replaces the results of these tests, and counts the attempt."""
+        """Replaces the results of these tests, and counts the attempt; a test without a result had none."""
         for one in results:
-            self.attempts[one.test] = self.attempts.get(one.test, 1) + 1
+            if one.test in self.results:
+                self.attempts[one.test] = self.attempts.get(one.test, 1) + 1
             self.results[one.test] = (group.name, one)
 
     def failed(self, tests):

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 LONGEST_REASON = 300
 NOT_SELECTED = "skipped"  # ginkgo's message for a test that --focus does not match
+INTERRUPTED = "interrupted"  # ginkgo's status
 _TEST = "[It] "
 
 
@@ -51,7 +52,9 @@ def parsed(root):
 
 
 def _result(test, case):
-    """The result, or None for a test that was not selected."""
+    """The result, or None for a test that was not selected, or that the end of the run interrupted."""
+    if case.get("status") == INTERRUPTED:
+        return None
     seconds = float(case.get("time", "0"))
     skipped = case.find("skipped")
     if skipped is not None:

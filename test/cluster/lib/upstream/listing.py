@@ -44,6 +44,17 @@ class Absent:
 
 
 @dataclasses.dataclass(frozen=True)
+class Omission:
+    """Tests that run in the other modes, but not in this one."""
+    mode: str
+    pattern: str
+    reason: str
+
+    def matches(self, test):
+        return bool(re.search(self.pattern, test))
+
+
+@dataclasses.dataclass(frozen=True)
 class Known:
     """A test that fails with Sluice in one mode although it passes with kube-proxy."""
     mode: str
@@ -59,6 +70,7 @@ class TestList:
             self.exclusions = [Exclusion(**one) for one in document.get("exclude", [])]
             self.modes = document["modes"]
             self.absent = [Absent(**one) for one in document.get("absent", [])]
+            self.omissions = [Omission(**one) for one in document.get("omit", [])]
             self.known = [Known(**one) for one in document.get("known", [])]
         except (KeyError, TypeError) as error:
             raise BadList(f"malformed list of tests: {error}") from error
@@ -83,8 +95,22 @@ class TestList:
         """The group or the exclusion of a test. `problems` proves that there is only one."""
         return next((one for one in self._matching(test)), self._rest)
 
-    def tests_of(self, group, names):
-        return [name for name in self.selected(names) if self.entry(name) is group]
+    def tests_of(self, group, names, mode=None):
+        """The tests of a group, without those that are omitted in `mode`."""
+        return [name for name in self.selected(names) if self.entry(name) is group and not self.omission(mode, name)]
+
+    def omission(self, mode, test):
+        """The entry that omits a test in a mode, or None."""
+        return next((one for one in self.omissions if one.mode == mode and one.matches(test)), None)
+
+    def omitted(self, names):
+        """Omission → its tests, each with the first entry that matches it."""
+        running = [name for name in self.selected(names) if isinstance(self.entry(name), Group)]
+        return {one: [name for name in running if self.omission(one.mode, name) is one] for one in self.omissions}
+
+    def is_partial(self, mode):
+        """Whether some tests are omitted in that mode."""
+        return any(one.mode == mode for one in self.omissions)
 
     def excluded(self, names):
         """Exclusion → its tests."""
@@ -106,6 +132,9 @@ class TestList:
         for pattern in [*(one.pattern for one in self.exclusions), *(one for group in self.groups for one in group.patterns)]:
             if not any(re.search(pattern, test) for test in tests):
                 yield f"the pattern matches no test: {pattern}"
+        for one, found in self.omitted(names).items():
+            if not found:
+                yield f"the pattern omits no test in {one.mode} mode: {one.pattern}"
         for one in self.known:
             found = [test for test in tests if re.search(one.test, test) and isinstance(self.entry(test), Group)]
             if len(found) != 1:

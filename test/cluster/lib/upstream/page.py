@@ -12,8 +12,8 @@ INTRODUCTION = """\
 # Conformance: upstream's tests
 
 Results of Kubernetes' own end-to-end tests of sig-network, in a cluster of this tree: real etcd, API server, controllers,
-kubelets, containerd and upstream's e2e.test, on nodes that are network namespaces of one machine. The same list runs with
-kube-proxy as the control. [conformance.md](conformance.md) has this project's own cases.
+kubelets, containerd and upstream's e2e.test, on nodes that are network namespaces of one machine. In ipvs mode each node is
+an emulated machine, because this kernel has no IPVS. The same list runs with kube-proxy as the control. [conformance.md](conformance.md) has this project's own cases.
 
 `test/cluster/upstream.py` runs the tests, compares the results with kube-proxy's, and writes this page from
 `test/cluster/results`. `test/cluster/upstream_tests.toml` has the groups, each exclusion, and the known failures.
@@ -38,7 +38,7 @@ def text(tests, names, runs):
     """The page, from the list, the names of all tests of sig-network, and the runs of `documents.read_runs`."""
     parts = [INTRODUCTION, _numbers(tests, names), _runs(tests, runs), _known(tests, names, runs), _skipped(runs)]
     parts += [_group(group, tests.tests_of(group, names), runs) for group in tests.groups]
-    parts.append(_excluded(tests, names))
+    parts += [_omitted(tests, names), _excluded(tests, names)]
     return "\n".join(part for part in parts if part)
 
 
@@ -101,9 +101,14 @@ def _group(group, tests, runs):
 def _cell(run, test):
     result = run.result(test)
     if result is None:
-        return "–"
+        return "–"  # omitted in this mode, see the table of omitted tests
     word = f"**{result.result}**" if result.result == FAILED else result.result
     return f"{word} (run {run.attempts[test]})" if test in run.attempts else word
+
+
+def _omitted(tests, names):
+    rows = [[one.mode, one.reason, len(found), "<br>".join(map(short, found))] for one, found in tests.omitted(names).items()]
+    return "## Tests omitted in one mode\n\n" + _table(["mode", "reason", "tests", "names"], rows) if rows else ""
 
 
 def _excluded(tests, names):

@@ -22,8 +22,9 @@ END_PATIENCE = 180  # seconds in which ginkgo, interrupted at the time limit, cl
 class GroupRun:
     """The results folder of the cluster keeps the log and the report of ginkgo, and the logs of the proxies."""
 
-    def __init__(self, cluster, group, tests, name, limit):
+    def __init__(self, cluster, group, tests, name, limit, processes=None):
         self._cluster, self._group, self._tests, self._name, self._limit = cluster, group, tests, name, limit
+        self._processes = processes or group.processes
         self.folder = cluster.layout.results / name
 
     def run(self, proxy):
@@ -61,7 +62,7 @@ class GroupRun:
 
     def _ginkgo(self, more=(), environment=None):
         """The exit status of ginkgo, which is 1 if a test failed. `more` are arguments of e2e.test."""
-        command = ginkgo.command(self._cluster, self._name, selection.focus(self._tests), processes=self._group.processes,
+        command = ginkgo.command(self._cluster, self._name, selection.focus(self._tests), processes=self._processes,
                                  more=more)
         with open(self.folder / "log.txt", "wb") as log:
             process = self._cluster.control_plane.place.popen(*NICE, *command, stdout=log, stderr=subprocess.STDOUT,

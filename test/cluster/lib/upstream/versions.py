@@ -12,7 +12,12 @@ _NUMBER = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 def of_cluster(cluster):
     server = json.loads(cluster.kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"]
-    return {"kubernetes": _number(server), "containerd": of_program("containerd"), "kernel": _number(os.uname().release)}
+    return {"kubernetes": _number(server), "containerd": of_program("containerd"), "kernel": _number(_kernel(cluster))}
+
+
+def _kernel(cluster):
+    """Nodes in emulated machines have another kernel than this program."""
+    return cluster.nodes[0].run("uname", "-r").stdout if cluster.layout.kernel else os.uname().release
 
 
 def of_program(program):

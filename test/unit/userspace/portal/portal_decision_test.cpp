@@ -44,7 +44,8 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_19_external_policy_cluster);
   CPPUNIT_TEST(case_20_to_22_external_policy_local);
   CPPUNIT_TEST(case_23_39_no_local_endpoint);
-  CPPUNIT_TEST(case_24_130_no_endpoint_anywhere);
+  CPPUNIT_TEST(case_13_24_130_no_endpoint_anywhere);
+  CPPUNIT_TEST(case_18_source_ranges_without_endpoints);
   CPPUNIT_TEST(case_25_no_detector);
   CPPUNIT_TEST(case_27_28_30_internal_policy_local);
   CPPUNIT_TEST(case_32_health_check_port);
@@ -63,9 +64,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     explicit Scene(const std::vector<ServiceSpec>& services, const NodeSpec& spec = {}) : PortalRig(spec) {
       full(services);
     }
-    // The external address is an address of the node here; otherwise local processes are not redirected (BEH 8.2).
-    void expect_external(const std::string& outcomes, Packet (*from)(const std::string&, int)) {
-      local.insert(kExternalIp);
+    void expect_external(const std::string& outcomes, Packet (*from)(const std::string&, int)) const {
       expect(outcomes, from(kExternalIp, 80));
       expect(outcomes, from(kVip, 80));
       expect(outcomes, from("192.168.0.2", 30001));
@@ -111,15 +110,31 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     }
   }
 
-  void case_24_130_no_endpoint_anywhere() {
+  void case_13_24_130_no_endpoint_anywhere() {
     ServiceSpec spec = everything({});
-    Scene with_cluster({spec});
-    for (const auto from : {pod, node, outside}) with_cluster.expect_external(kCluster, from);
-    spec.external_local = spec.internal_local = true;
-    Scene with_local({spec});
-    with_local.expect_external(kLocal, outside);
-    with_local.expect_external(kCluster, pod);
-    for (const auto from : {pod, node, outside}) with_local.expect(kLocal, from(kClusterIp, 80));
+    ServiceSpec local = spec;
+    local.external_local = local.internal_local = true;
+    ServiceSpec gone = local;
+    gone.endpoints = {{"10.180.0.1", 80, true, Condition::kGone}};
+    for (const ServiceSpec& one : {spec, local, gone}) {
+      Scene scene({one});
+      for (const auto from : {pod, node, outside}) scene.expect("REJ", from(kClusterIp, 80));
+      for (const auto from : {pod, outside}) scene.expect_external("REJ", from);
+      // Case 13: packets from the node to an external address leave the node, unless it has the address.
+      scene.expect("REJ", node("192.168.0.2", 30001));
+      scene.expect("PASS", node(kExternalIp));
+      scene.expect("PASS", node(kVip));
+      scene.expect("PASS", outside("192.168.5.5", 30001));  // case 15: routed to another host
+      scene.local.insert({kExternalIp, kVip});
+      for (const auto from : {pod, node, outside}) scene.expect_external("REJ", from);
+    }
+  }
+
+  void case_18_source_ranges_without_endpoints() {
+    ServiceSpec spec = everything({});
+    spec.source_ranges = {"203.0.113.0/25"};
+    const Scene scene({spec});
+    for (const auto from : {pod, outside, blocked}) scene.expect("REJ", from(kVip, 80));
   }
 
   void case_25_no_detector() {
@@ -149,14 +164,16 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   }
 
   void case_32_health_check_port() {
-    ServiceSpec spec = everything({});
-    spec.external_local = true;
-    spec.health_check_node_port = 30000;
-    Scene scene({spec});
-    scene.kernel.foreign("*filter\n-A INPUT -j DROP\nCOMMIT\n");
-    scene.expect("PASS", outside("192.168.0.2", 30000));
-    scene.expect("DROP", outside("192.168.0.2", 30002));
-    scene.expect(kLocal, outside("192.168.0.2", 30001));  // accepted by its proxy port
+    for (const bool has_endpoint : {false, true}) {
+      ServiceSpec spec = everything(has_endpoint ? std::vector<EndpointSpec>{kHere} : std::vector<EndpointSpec>());
+      spec.external_local = true;
+      spec.health_check_node_port = 30000;
+      Scene scene({spec});
+      scene.kernel.foreign("*filter\n-A INPUT -j DROP\nCOMMIT\n");
+      scene.expect("PASS", outside("192.168.0.2", 30000));
+      scene.expect("DROP", outside("192.168.0.2", 30002));
+      scene.expect(has_endpoint ? kLocal : "REJ", outside("192.168.0.2", 30001));  // accepted by its proxy port
+    }
   }
 
   void case_37_38_terminating() {
@@ -220,6 +237,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
 
   void proxy_ports_cannot_bypass_source_ranges() {
     ServiceSpec spec;
+    spec.endpoints = {kHere};
     spec.vips = {kVip};
     Scene open({spec});
     open.expect("PASS", outside("192.168.0.2", 40001));
@@ -298,10 +316,12 @@ class PortalDecisionTest : public CppUnit::TestFixture {
 
   void case_71_service_address_wins_over_node_port() {
     ServiceSpec other;
+    other.endpoints = {kHere};
     other.name = "other";
     other.cluster_ip = "172.30.0.42";
     other.node_port = 80;
     ServiceSpec spec;
+    spec.endpoints = {kHere};
     spec.external_ips = {"192.168.0.2"};
     PortalRig rig;
     std::vector<userspace::Portal> portals = {portal(other, rig.facts, {41001, 0}), portal(spec, rig.facts)};
@@ -311,21 +331,21 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     rig.expect(":41001", outside("192.168.1.2", 80));
   }
 
-  void external_addresses_from_bridge_ports() {  // BEH 8.2
-    ServiceSpec spec;
-    spec.external_ips = {kExternalIp};
-    spec.endpoints = {kHere};
+  void external_addresses_from_bridge_ports() {
+    ServiceSpec spec = everything({kHere});
     Scene scene({spec});
-    Packet from_bridge = pod(kExternalIp);
-    from_bridge.from_bridge_port = true;
-    scene.expect("PASS", from_bridge);
-    scene.expect(kCluster, pod(kExternalIp));
-    scene.expect("PASS", node(kExternalIp));  // not an address of the node
+    for (const char* const address : {kExternalIp, kVip}) {
+      Packet from_bridge = pod(address);
+      from_bridge.from_bridge_port = true;
+      scene.expect(kCluster, from_bridge);
+      scene.expect(kCluster, node(address));  // not an address of the node
+    }
     spec.external_local = true;
     spec.endpoints = {kThere};
     Scene without({spec});
-    without.expect("PASS", from_bridge);
-    without.expect("PASS", node(kExternalIp));
+    Packet from_bridge = pod(kExternalIp);
+    from_bridge.from_bridge_port = true;
+    without.expect(kCluster, from_bridge);
     without.expect("DROP", outside(kExternalIp));
     without.local.insert(kExternalIp);
     without.expect(kCluster, from_bridge);
@@ -345,8 +365,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     for (const std::string protocol : {"tcp", "udp"}) {
       spec.protocol = protocol == "tcp" ? abi::Protocol::kTcp : abi::Protocol::kUdp;
       for (const auto& [node_spec, mark] : {std::pair{NodeSpec{}, 0x1000u}, {moved, 0x40u}}) {
-        Scene led({spec}, node_spec);
-        led.local.insert(kExternalIp);
+        const Scene led({spec}, node_spec);
         ServiceSpec closed = spec;
         closed.source_ranges = {"203.0.113.0/25"};
         const Scene dropped({closed}, node_spec);

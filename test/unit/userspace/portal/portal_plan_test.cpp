@@ -19,6 +19,12 @@ namespace portal_plan_test {
 const EndpointSpec kHere{"10.180.0.1", 80, true, Condition::kReady};
 const EndpointSpec kThere{"10.180.2.1", 80, false, Condition::kReady};
 
+ServiceSpec served() {
+  ServiceSpec spec;
+  spec.endpoints = {kHere, kThere};
+  return spec;
+}
+
 class PortalPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PortalPlanTest);
   CPPUNIT_TEST(cluster_ip);
@@ -29,6 +35,8 @@ class PortalPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ipv6_is_like_ipv4);
   CPPUNIT_TEST(different_policies_have_two_listeners);
   CPPUNIT_TEST(without_local_endpoint_clients_are_dropped);
+  CPPUNIT_TEST(without_endpoints_clients_are_rejected);
+  CPPUNIT_TEST(an_external_ip_does_not_bypass_source_ranges);
   CPPUNIT_TEST(source_ranges);
   CPPUNIT_TEST(health_check_port);
   CPPUNIT_TEST(withheld_frontends_have_no_rules);
@@ -55,8 +63,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void cluster_ip() {
-    ServiceSpec spec;
-    spec.endpoints = {kHere, kThere};
+    ServiceSpec spec = served();
     is("nat KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 172.30.0.41/32 "
        "-j REDIRECT --to-ports 40001\n"
        "nat KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 172.30.0.41/32 "
@@ -64,7 +71,6 @@ class PortalPlanTest : public CppUnit::TestFixture {
        portal(spec));
     spec.protocol = abi::Protocol::kUdp;
     spec.port_name = "";
-    spec.endpoints.clear();  // the same: clients are accepted and closed
     is("nat KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1 -p udp -m udp --dport 80 -d 172.30.0.41/32 "
        "-j REDIRECT --to-ports 40001\n"
        "nat KUBE-PORTALS-HOST -m comment --comment ns1/svc1 -p udp -m udp --dport 80 -d 172.30.0.41/32 "
@@ -75,7 +81,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
   void targets_depend_on_where_the_proxy_listens() {
     const auto targets = [](const userspace::PortalFacts& facts) {
       std::string text;
-      for (const userspace::PortalRule& rule : portal(ServiceSpec(), facts).rules) {
+      for (const userspace::PortalRule& rule : portal(served(), facts).rules) {
         text += rule.rule.substr(rule.rule.find(" -j ")) + "\n";
       }
       return text;
@@ -94,20 +100,18 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void external_ip() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.external_ips = {"192.168.99.11"};
     CPPUNIT_ASSERT_EQUAL(
         std::string("KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 "
-                    "-d 192.168.99.11/32 -m physdev ! --physdev-is-in -j REDIRECT --to-ports 40001\n"
-                    "KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 "
-                    "-d 192.168.99.11/32 -m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40001\n"
+                    "-d 192.168.99.11/32 -j REDIRECT --to-ports 40001\n"
                     "KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 "
-                    "-d 192.168.99.11/32 -m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40001\n"),
+                    "-d 192.168.99.11/32 -j REDIRECT --to-ports 40001\n"),
         rest(portal(spec)));
   }
 
   void load_balancer() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.vips = {"1.2.3.4"};
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp "
                                      "--dport 80 -d 1.2.3.4/32 -j REDIRECT --to-ports 40001\n"
@@ -117,7 +121,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void node_port() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.node_port = 30001;
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-NODEPORT-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp "
                                      "--dport 30001 -j REDIRECT --to-ports 40001\n"
@@ -134,8 +138,9 @@ class PortalPlanTest : public CppUnit::TestFixture {
     node.detector_cidr = "fd00:10::/64";
     node.local_addresses = {"fd00::2"};
     const userspace::PortalFacts facts = portal_facts(node, abi::Family::kIpv6);
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.cluster_ip = "fd00:1::41";
+    spec.endpoints = {{"fd00:10::1", 80, false, Condition::kReady}};
     spec.vips = {"2001:db8::4"};
     spec.source_ranges = {"2001:db8:1::/48"};
     is("nat KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d fd00:1::41/128 "
@@ -156,10 +161,9 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void different_policies_have_two_listeners() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.node_port = 30001;
     spec.external_local = true;
-    spec.endpoints = {kHere, kThere};
     CPPUNIT_ASSERT_EQUAL(
         std::string("KUBE-NODEPORT-CONTAINER -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 30001 "
                     "-s 10.0.0.0/8 -j REDIRECT --to-ports 40001\n"
@@ -179,22 +183,15 @@ class PortalPlanTest : public CppUnit::TestFixture {
     spec.external_ips = {"192.168.99.11"};
     const std::string match = "-p tcp -m tcp --dport 80 -d 192.168.99.11/32 ";
     CPPUNIT_ASSERT_EQUAL("KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 " + match +
-                             "-i cbr0 -m physdev ! --physdev-is-in -j REDIRECT --to-ports 40001\n"
-                             "KUBE-PORTALS-CONTAINER -m comment --comment ns1/svc1:p80 " +
-                             match +
-                             "-i cbr0 -m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40001\n"
+                             "-i cbr0 -j REDIRECT --to-ports 40001\n"
                              "KUBE-PORTALS-CONTAINER -m comment --comment \"ns1/svc1:p80 local\" " +
                              match +
-                             "-m physdev ! --physdev-is-in -j REDIRECT --to-ports 40002\n"
-                             "KUBE-PORTALS-CONTAINER -m comment --comment \"ns1/svc1:p80 local\" " +
-                             match +
-                             "-m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40002\n"
+                             "-j REDIRECT --to-ports 40002\n"
                              "KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 " +
-                             match + "-m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40001\n",
+                             match + "-j REDIRECT --to-ports 40001\n",
                          rest(portal(spec, portal_facts(bridge))));
-    ServiceSpec internal;
+    ServiceSpec internal = served();
     internal.internal_local = true;
-    internal.endpoints = {kHere, kThere};
     is("nat KUBE-PORTALS-CONTAINER -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 80 "
        "-d 172.30.0.41/32 -j REDIRECT --to-ports 40002\n"
        "nat KUBE-PORTALS-HOST -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 80 "
@@ -203,7 +200,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void without_local_endpoint_clients_are_dropped() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.internal_local = true;
     spec.endpoints = {kThere};
     is("filter KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" -p tcp -m tcp "
@@ -220,29 +217,66 @@ class PortalPlanTest : public CppUnit::TestFixture {
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" "
         "-p tcp -m tcp --dport ";
     // Redirected clients: their packets are untranslated if another backend handles them first.
-    const std::string served =
+    const std::string served_here =
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport ";
     const std::string from_node = "-m addrtype --src-type LOCAL -j RETURN\n";
     const std::string host = "-m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport ";
     CPPUNIT_ASSERT_EQUAL(
         "KUBE-PORTALS-HOST " + host +
-            "80 -d 192.168.99.11/32 -m addrtype --dst-type LOCAL -j REDIRECT --to-ports 40001\n" + drop +
-            "80 -d 192.168.99.11/32 -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j DROP\n" + drop +
-            "80 -d 192.168.99.11/32 -m addrtype --dst-type LOCAL -m addrtype ! --src-type LOCAL -j DROP\n"
+            "80 -d 192.168.99.11/32 -j REDIRECT --to-ports 40001\n" + served_here + "80 -d 192.168.99.11/32 " +
+            from_node + drop +
+            "80 -d 192.168.99.11/32 -j DROP\n"
             "KUBE-PORTALS-HOST " +
-            host + "80 -d 1.2.3.4/32 -j REDIRECT --to-ports 40001\n" + served + "80 -d 1.2.3.4/32 " + from_node + drop +
+            host + "80 -d 1.2.3.4/32 -j REDIRECT --to-ports 40001\n" + served_here + "80 -d 1.2.3.4/32 " + from_node + drop +
             "80 -d 1.2.3.4/32 -j DROP\n"
             "KUBE-NODEPORT-HOST " +
             host +
             "30001 -j REDIRECT --to-ports 40001\n"
             "KUBE-NODEPORT-NON-LOCAL " +
-            host + "40001 -m state --state NEW -j ACCEPT\n" + served + "30001 -m addrtype --dst-type LOCAL " +
+            host + "40001 -m state --state NEW -j ACCEPT\n" + served_here + "30001 -m addrtype --dst-type LOCAL " +
             from_node + drop + "30001 -m addrtype --dst-type LOCAL -j DROP\n",
         rest(portal(spec, portal_facts(none))));
   }
 
-  void source_ranges() {
+  void without_endpoints_clients_are_rejected() {
+    const std::string none =
+        "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no endpoints\" -p tcp -m tcp --dport ";
+    const std::string left_alone = " -m addrtype --src-type LOCAL ! --dst-type LOCAL -j RETURN\n";
+    std::string all = "filter " + none + "80 -d 172.30.0.41/32 -j REJECT\n";
+    for (const char* const address : {"192.168.99.11/32", "1.2.3.4/32"}) {
+      all += "filter " + none + "80 -d " + address + left_alone;
+      all += "filter " + none + "80 -d " + address + " -j REJECT\n";
+    }
+    all += "filter " + none + "30001 -m addrtype --dst-type LOCAL -j REJECT\n";
     ServiceSpec spec;
+    spec.external_ips = {"192.168.99.11"};
+    spec.vips = {"1.2.3.4"};
+    spec.node_port = 30001;
+    spec.source_ranges = {"203.0.113.0/25"};
+    is(all, portal(spec));
+    is(all, portal(spec, portal_facts(), {0, 0}));
+    spec.internal_local = spec.external_local = true;
+    is(all, portal(spec));
+    spec.endpoints = {{"10.180.0.1", 80, true, Condition::kGone}};
+    is(all, portal(spec));
+    // The node's address does not matter, nor which addresses serve node ports: as in iptables mode.
+    NodeSpec node;
+    node.flags = 0;
+    node.node_port_addresses = {"192.168.0.2"};
+    is(all, portal(spec, portal_facts(node)));
+  }
+
+  void an_external_ip_does_not_bypass_source_ranges() {
+    ServiceSpec spec = served();
+    spec.vips = {"1.2.3.4"};
+    spec.source_ranges = {"203.0.113.0/25"};
+    const std::string without = lines(portal(spec));
+    spec.external_ips = {"1.2.3.4"};
+    CPPUNIT_ASSERT_EQUAL(without, lines(portal(spec)));
+  }
+
+  void source_ranges() {
+    ServiceSpec spec = served();
     spec.vips = {"1.2.3.4"};
     spec.source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};  // the second contains the node
     const std::string match = "-m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 1.2.3.4/32 -s ";
@@ -250,15 +284,15 @@ class PortalPlanTest : public CppUnit::TestFixture {
     const std::string container = "KUBE-PORTALS-CONTAINER " + match;
     const std::string host = "KUBE-PORTALS-HOST " + match;
     // Their packets are untranslated if another backend handles them first.
-    const auto served = [](const std::string& source) {
+    const auto passes = [](const std::string& source) {
       return "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport 80 "
              "-d 1.2.3.4/32 -s " +
              source + " -j RETURN\n";
     };
     CPPUNIT_ASSERT_EQUAL(
         container + "203.0.113.0/25" + to + container + "192.168.0.0/24" + to + container + "1.2.3.4/32" + to + host +
-            "203.0.113.0/25" + to + served("203.0.113.0/25") + host + "192.168.0.0/24" + to + served("192.168.0.0/24") +
-            host + "1.2.3.4/32" + to + served("1.2.3.4/32") +
+            "203.0.113.0/25" + to + passes("203.0.113.0/25") + host + "192.168.0.0/24" + to + passes("192.168.0.0/24") +
+            host + "1.2.3.4/32" + to + passes("1.2.3.4/32") +
             "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not for this source\" -p tcp -m tcp --dport "
             "80 -d 1.2.3.4/32 -j DROP\n"
             "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not reached by its proxy port\" -p tcp "
@@ -278,7 +312,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void health_check_port() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.health_check_node_port = 32000;
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-NODEPORT-NON-LOCAL -m comment --comment \"ns1/svc1:p80 health check node "
                                      "port\" -m tcp -p tcp --dport 32000 -j ACCEPT\n"),
@@ -286,18 +320,18 @@ class PortalPlanTest : public CppUnit::TestFixture {
   }
 
   void withheld_frontends_have_no_rules() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.external_ips = {"192.168.99.11"};
     spec.node_port = 30001;
     const std::string all = lines(portal(spec));
     const std::string less = lines(portal(spec, portal_facts(), kPorts, {1, 2}));
     CPPUNIT_ASSERT(all.find("192.168.99.11") != std::string::npos && all.find("30001") != std::string::npos);
-    CPPUNIT_ASSERT_EQUAL(lines(portal(ServiceSpec())), less);
+    CPPUNIT_ASSERT_EQUAL(lines(portal(served())), less);
     CPPUNIT_ASSERT_EQUAL(std::string(), lines(portal(spec, portal_facts(), kPorts, {0, 1, 2})));
   }
 
   void a_listener_without_port_has_no_rules() {
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     spec.node_port = 30001;
     spec.external_local = true;
     spec.endpoints = {kHere};
@@ -314,7 +348,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
       }
       return abi::Code::kOk;
     };
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     for (const char* name : {"a b", "a\"", "a\nCOMMIT", "a\\", "ä"}) {
       spec.name = name;
       CPPUNIT_ASSERT(code(spec) == abi::Code::kInvalid);
@@ -336,7 +370,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
       const userspace::NeededListeners needs = userspace::needed_listeners(world.service(spec));
       return std::string(needs.cluster ? "cluster " : "") + (needs.local ? "local" : "");
     };
-    ServiceSpec spec;
+    ServiceSpec spec = served();
     CPPUNIT_ASSERT_EQUAL(std::string("cluster "), listeners(spec));
     spec.node_port = 30001;
     CPPUNIT_ASSERT_EQUAL(std::string("cluster "), listeners(spec));
@@ -345,8 +379,15 @@ class PortalPlanTest : public CppUnit::TestFixture {
     spec.external_local = false;
     spec.internal_local = true;
     CPPUNIT_ASSERT_EQUAL(std::string("cluster local"), listeners(spec));
+    spec.endpoints = {kThere};
+    CPPUNIT_ASSERT_EQUAL(std::string("cluster "), listeners(spec));
+    spec.endpoints = {kHere};
     spec.node_port = 0;
     CPPUNIT_ASSERT_EQUAL(std::string("local"), listeners(spec));
+    spec.endpoints = {kThere};
+    CPPUNIT_ASSERT_EQUAL(std::string(), listeners(spec));
+    spec.endpoints.clear();
+    CPPUNIT_ASSERT_EQUAL(std::string(), listeners(spec));
   }
 
   static std::string jump_lines(const userspace::PortalFacts& facts) {

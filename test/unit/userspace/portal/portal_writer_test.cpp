@@ -29,6 +29,8 @@ class PortalWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_delta_writes_single_lines_without_reading);
   CPPUNIT_TEST(a_delta_keeps_unchanged_rules);
   CPPUNIT_TEST(a_delta_that_loses_the_local_endpoint_drops_first);
+  CPPUNIT_TEST(the_first_endpoint_is_served_before_its_rejection_goes);
+  CPPUNIT_TEST(a_full_that_rewrites_the_firewall_has_no_gap);
   CPPUNIT_TEST(a_delta_needs_a_full_before);
   CPPUNIT_TEST(every_change_by_delta_ends_where_a_full_would);
   CPPUNIT_TEST(large_inputs_are_split_for_nf_tables_only);
@@ -252,6 +254,59 @@ class PortalWriterTest : public CppUnit::TestFixture {
                          rig.sent());
   }
 
+  // filter, nat, filter again: a client meets the listener or the REJECT, never nothing.
+  void the_first_endpoint_is_served_before_its_rejection_goes() {
+    const std::string reject =
+        "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no endpoints\" -p tcp -m tcp --dport 80 "
+        "-d 172.30.0.41/32 -j REJECT\n";
+    const std::string chains[] = {"KUBE-PORTALS-CONTAINER", "KUBE-PORTALS-HOST"};
+    const auto redirects = [&](const std::string& how) {
+      std::string text;
+      for (const std::string& chain : chains) {
+        text += how + chain + " -m comment --comment ns1/svc1:p80 -p tcp" + kTo + "40001\n";
+      }
+      return text;
+    };
+    ServiceSpec none = simple();
+    none.endpoints.clear();
+    for (const bool full : {false, true}) {
+      PortalRig rig;
+      const auto change = [&](const ServiceSpec& to) { full ? rig.full({to, another()}) : rig.delta({to}); };
+      rig.full({none, another()});
+      change(simple());
+      CPPUNIT_ASSERT_EQUAL("*nat\n" + redirects("-A ") + "COMMIT\n*filter\n-D " + reject + "COMMIT\n", rig.sent());
+      change(none);
+      CPPUNIT_ASSERT_EQUAL("*filter\n-A " + reject + "COMMIT\n*nat\n" + redirects("-D ") + "COMMIT\n", rig.sent());
+    }
+  }
+
+  void a_full_that_rewrites_the_firewall_has_no_gap() {
+    PortalRig rig;
+    std::vector<ServiceSpec> services = many_services(120, 1);
+    const std::vector<EndpointSpec> endpoints = services[0].endpoints;
+    const auto change = [&](bool first_have_endpoints) {
+      for (std::size_t i = 0; i < services.size(); ++i) {
+        services[i].endpoints = (i < 60) == first_have_endpoints ? endpoints : std::vector<EndpointSpec>();
+      }
+    };
+    change(true);
+    rig.full(services);
+    change(false);
+    std::size_t commits = 0;
+    // The fake kernel applies COMMITs one by one.
+    rig.kernel.after_commit = [&] {
+      ++commits;
+      for (const ServiceSpec& spec : services) {
+        const Packet packet{"10.0.0.2", spec.cluster_ip, "tcp", 80, "cni0"};
+        CPPUNIT_ASSERT(Tracer(rig.kernel.tables, rig.local).outcomes(packet) != "PASS");
+      }
+    };
+    rig.full(services);
+    CPPUNIT_ASSERT(commits >= 3);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{60}, rig.kernel.rules("filter", "KUBE-PORTALS-FIREWALL").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.full(services).lines);
+  }
+
   void a_delta_needs_a_full_before() {
     PortalRig rig;
     CPPUNIT_ASSERT_THROW(rig.delta({simple()}), sdk::Failure);
@@ -269,6 +324,10 @@ class PortalWriterTest : public CppUnit::TestFixture {
     shapes.back().external_ips = {"192.168.99.11"};
     shapes.back().internal_local = true;
     shapes.back().health_check_node_port = 32000;
+    for (std::size_t i = 0, end = shapes.size(); i < end; ++i) {
+      shapes.push_back(shapes[i]);
+      shapes.back().endpoints.clear();
+    }
     for (const ServiceSpec& from : shapes) {
       for (ServiceSpec to : shapes) {
         to.name = from.name;

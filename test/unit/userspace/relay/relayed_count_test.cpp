@@ -34,6 +34,7 @@ class RelayedCountTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(files_in_use_are_ignored);
   CPPUNIT_TEST(threads_add_up);
   CPPUNIT_TEST(an_empty_count_leaves_no_file);
+  CPPUNIT_TEST(connections_that_continue_are_not_reported);
   CPPUNIT_TEST(recorded_losses_are_reported);
   CPPUNIT_TEST(counts_in_memory_without_a_folder);
   CPPUNIT_TEST(corrupt_files_are_ignored);
@@ -111,6 +112,15 @@ class RelayedCountTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
+  }
+
+  void connections_that_continue_are_not_reported() {
+    RelayedCount count(1, folder_, kV4);
+    count.thread_counts(0).connections.add(2);
+    count.connections_continue();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
+    count.thread_counts(0).connections.subtract();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, count.now().connections);
   }
 
   void recorded_losses_are_reported() {

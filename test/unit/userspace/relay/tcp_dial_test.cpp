@@ -23,6 +23,7 @@ class TcpDialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(no_dial_for_a_client_that_has_gone);
   CPPUNIT_TEST(a_client_reset_while_dialling_is_passed_on);
   CPPUNIT_TEST(an_endpoint_removed_while_dialled_is_replaced_at_once);
+  CPPUNIT_TEST(removed_endpoints_do_not_use_up_the_attempts);
   CPPUNIT_TEST(connections_of_a_removed_endpoint_are_kept);
   CPPUNIT_TEST(connections_of_a_removed_endpoint_are_drained);
   CPPUNIT_TEST(connections_of_a_removed_endpoint_are_reset);
@@ -154,6 +155,22 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
     relay.replace_endpoints({name_of(upstream)});
     expect_served(client, upstream);
+  }
+
+  void removed_endpoints_do_not_use_up_the_attempts() {
+    const std::vector<SilentEndpoint> silent(6);
+    const lib::Fd upstream = listening(abi::Family::kIpv4);
+    Relayed relay({silent[0].address()}, patient());
+    const lib::Fd client = connected(relay.front);
+    write_all(client, "early");
+    for (std::size_t i = 1; i < silent.size(); ++i) {
+      CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, i));
+      relay.replace_endpoints({silent[i].address()});
+    }
+    CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, silent.size()));
+    relay.replace_endpoints({name_of(upstream)});
+    expect_served(client, upstream);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, relay.sum(&ThreadStatistics::failed_all_dials));
   }
 
   // Opens a connection, then replaces its endpoint.

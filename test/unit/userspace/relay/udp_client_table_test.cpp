@@ -202,6 +202,7 @@ class UdpClientTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(each_part_of_a_key_distinguishes_clients);
   CPPUNIT_TEST(an_endpoint_is_released_with_its_last_client);
   CPPUNIT_TEST(many_clients_are_found_again);
+  CPPUNIT_TEST(a_shortage_lowers_the_limit_until_few_clients_remain);
   CPPUNIT_TEST(random_histories_agree_with_the_model);
   CPPUNIT_TEST_SUITE_END();
 
@@ -213,6 +214,25 @@ class UdpClientTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(Nanoseconds{350}, users.table().next_expiry());
     CPPUNIT_ASSERT(users.table().expired(349) == nullptr);
     CPPUNIT_ASSERT(users.table().expired(350) != nullptr);
+  }
+
+  void a_shortage_lowers_the_limit_until_few_clients_remain() {
+    Users users(1000, 1);
+    for (unsigned i = 0; i < 80; ++i) users.datagram(key_of(1, i), endpoint_, i);
+    CPPUNIT_ASSERT(!users.table().full());
+    users.table().lower_limit();
+    for (unsigned i = 80; i < 500; ++i) users.datagram(key_of(1, i), endpoint_, i);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{70}, users.table().size());
+    CPPUNIT_ASSERT(users.find(key_of(1, 430)) != nullptr);  // those idle longest were dropped
+    while (users.table().size() > 35) users.drop(*users.table().idle_longest());
+    for (unsigned i = 0; i < 80; ++i) users.datagram(key_of(2, i), endpoint_, 500 + i);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{115}, users.table().size());
+    Users last(10, 1);
+    last.datagram(key_of(1, 1), endpoint_, 1);
+    last.table().lower_limit();
+    last.drop(*last.table().idle_longest());
+    last.table().lower_limit();
+    CPPUNIT_ASSERT(!last.table().full());
   }
 
   void a_datagram_from_either_side_renews_the_client() {
