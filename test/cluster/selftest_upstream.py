@@ -6,6 +6,7 @@ Prints TAP."""
 
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from lib import tap  # noqa: E402
+from lib import ginkgo, tap  # noqa: E402
 from lib.upstream import compare, documents, holding_proxy, junit, page, proxy_pods, selection  # noqa: E402
 from lib.upstream.junit import FAILED, PASSED, SKIPPED, Result  # noqa: E402
 from lib.upstream.listing import BadList, TestList  # noqa: E402
@@ -326,6 +327,23 @@ def _holding():
         thread.join(10)
         holds(not thread.is_alive(), "the connection of the proxy does not end")
         client.close()
+
+
+@test("the time limit: an interrupted ginkgo and its processes receive SIGINT")
+def _interrupted():
+    parent = ("import signal, subprocess, sys\n"
+              "signal.signal(signal.SIGINT, lambda *_: None)\n"
+              "child = subprocess.Popen([sys.executable, '-c', \"print('ready', flush=True); import time; time.sleep(600)\"],\n"
+              "                         stderr=subprocess.DEVNULL)\n"
+              "sys.exit(0 if child.wait() == -signal.SIGINT else 1)\n")
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            equal(process.stdout.readline(), "ready\n")
+            ginkgo.interrupt(process)
+            equal(process.wait(60), 0)
+        finally:
+            subprocess.run(["pkill", "-KILL", "-P", str(process.pid)], check=False)
+            process.kill()
 
 
 def committed():

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs upstream's end-to-end tests with ginkgo."""
 
+import contextlib
+import glob
+import os
 import re
+import signal
 import subprocess
 
 from . import shell
@@ -21,6 +25,17 @@ def command(cluster, name, focus, skip=None, processes=PROCESSES, more=()):
             programs.path("e2e.test"), "--", f"--kubeconfig={cluster.layout.kubeconfig('admin')}", "--provider=skeleton",
             f"--num-nodes={cluster.layout.node_count}", f"--kubectl-path={programs.path('kubectl')}",
             f"--report-dir={results}", "--disable-log-dump", *more]
+
+
+def interrupt(process):
+    """Ends a run with a report. ginkgo does not pass SIGINT on to its processes: in a terminal they receive it themselves."""
+    children = set()
+    for listed in glob.glob(f"/proc/{process.pid}/task/*/children"):
+        with contextlib.suppress(OSError), open(listed, encoding="ascii") as file:
+            children.update(int(one) for one in file.read().split())
+    for pid in (*children, process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGINT)
 
 
 def run(cluster, name, focus=FOCUS, skip=None, processes=PROCESSES):

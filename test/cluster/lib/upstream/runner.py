@@ -5,7 +5,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import time
 
@@ -76,5 +75,5 @@ class GroupRun:
         status = shell.wait_ended(process, pace.stretched(self._limit))
         if status is not None:
             return status
-        process.send_signal(signal.SIGINT)
+        ginkgo.interrupt(process)
         return shell.wait_ended(process, END_PATIENCE)
