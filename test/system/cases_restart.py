@@ -42,7 +42,9 @@ def loop(daemon, unready, running=None):
 
 
 def open_requests(counts):
-    return {label: one["sent"] - one["ok"] - one["lost"] - sum(one["failed"].values()) for label, one in counts.items()}
+    """Those without an answer, and with connections for one request those whose end has not been seen."""
+    return {label: max(one["open"], one["sent"] - one["ok"] - one["lost"] - sum(one["failed"].values()))
+            for label, one in counts.items()}
 
 
 def catch_up(t, running):

@@ -96,6 +96,7 @@ class TcpNew final : public Flow {
       free_.push_back(connections_.size());
       connections_.emplace_back();
     }
+    tally_.opened();
     const std::size_t slot = free_.back();
     free_.pop_back();
     Connection& connection = connections_[slot];
@@ -148,6 +149,7 @@ class TcpNew final : public Flow {
   }
 
   void finish(Connection& connection) {
+    tally_.closed();
     tally_.repeated(repetitions(connection.fd));
     close(connection.fd);
     connection.fd = -1;

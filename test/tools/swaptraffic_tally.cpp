@@ -89,7 +89,8 @@ void Tally::note(double time, const std::string& what) {
 
 std::string Tally::json() {
   relayload::Latencies sorted = latencies_;  // percentile() sorts, so it needs a copy
-  std::string text = "{\"sent\": " + std::to_string(sent_) + ", \"ok\": " + std::to_string(ok_) +
+  std::string text = "{\"sent\": " + std::to_string(sent_) + ", \"open\": " + std::to_string(open_) +
+                     ", \"ok\": " + std::to_string(ok_) +
                      ", \"failed\": " + counts(failed_) + ", \"reset\": " + std::to_string(reset_) +
                      ", \"lost\": " + std::to_string(lost_) + ", \"late\": " + std::to_string(late_) +
                      ", \"repeated\": " + std::to_string(repeated_) +

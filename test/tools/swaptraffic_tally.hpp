@@ -18,6 +18,9 @@ class Tally {
   explicit Tally(double late_after) : late_after_(late_after) {}
 
   void sent() { ++sent_; }
+  // A connection for one request, which may still fail after the answer. Those of other flows are not counted.
+  void opened() { ++open_; }
+  void closed() { --open_; }
   // `planned` is the scheduled start.
   void answered(double planned, double time, const std::string& server);
   // A step failed; `error` is an errno.
@@ -42,6 +45,7 @@ class Tally {
 
   double late_after_;
   std::uint64_t sent_ = 0;
+  std::uint64_t open_ = 0;
   std::uint64_t ok_ = 0;
   std::uint64_t reset_ = 0;
   std::uint64_t lost_ = 0;

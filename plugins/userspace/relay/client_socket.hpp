@@ -15,6 +15,7 @@
 #include "plugins/userspace/relay/conntrack_entry.hpp"
 #include "plugins/userspace/relay/foreign_nat.hpp"
 #include "plugins/userspace/socket_address.hpp"
+#include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
 

@@ -16,6 +16,7 @@
 #include "lib/fd.hpp"
 #include "plugins/userspace/balancer/balancer.hpp"
 #include "plugins/userspace/relay/conntrack_entry.hpp"
+#include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
 

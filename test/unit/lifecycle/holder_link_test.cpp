@@ -9,6 +9,7 @@
 
 #include "core/lifecycle/descriptor_keeper.hpp"
 #include "core/lifecycle/holder_link.hpp"
+#include "lib/mutex.hpp"
 #include "test/unit/lifecycle/running_holder.hpp"
 #include "test/unit/temporary_folder.hpp"
 
@@ -19,6 +20,32 @@ using holding::Type;
 using lib::Family;
 using lib::Fd;
 using namespace std::chrono_literals;
+
+// The sender starts them on its thread.
+class StartedHolders {
+ public:
+  void add(const std::string& path) {
+    const lib::Lock lock(mutex_);
+    holders_.emplace_back(path);
+  }
+  const RunningHolder& first() {
+    const lib::Lock lock(mutex_);
+    return holders_.front();
+  }
+  std::size_t size() {
+    const lib::Lock lock(mutex_);
+    return holders_.size();
+  }
+  bool empty() { return size() == 0; }
+  void clear() {
+    const lib::Lock lock(mutex_);
+    holders_.clear();
+  }
+
+ private:
+  lib::Mutex mutex_;
+  std::deque<RunningHolder> holders_ SLUICE_GUARDED_BY(mutex_);
+};
 
 class HolderLinkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HolderLinkTest);
@@ -36,7 +63,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
-  std::deque<RunningHolder> started_;
+  StartedHolders started_;
   int failures_ = 0;
 
   std::string path() const { return folder_.path("holder.sock"); }
@@ -46,7 +73,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
         .timeout = timeout,
         .start = [this]() -> lib::Status {
           if (failures_-- > 0) return lib::unavailable("no memory");
-          started_.emplace_back(path());
+          started_.add(path());
           return {};
         },
         .patience = std::chrono::ceil<std::chrono::milliseconds>(test::stretched(5s))});
@@ -113,7 +140,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(kept->keep("n", a_socket().get()).ok());
     expect_sent(keeper);
     kept->drop("n");
-    CPPUNIT_ASSERT(started_.front().wait_ended());
+    CPPUNIT_ASSERT(started_.first().wait_ended());
     CPPUNIT_ASSERT(test::wait_until([&] { return keeper.statistics().holder == 0; }));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, started_.size());
     CPPUNIT_ASSERT(kept->keep("later", a_socket().get()).ok());
@@ -128,7 +155,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
     for (int i = 0; i < 20; ++i) CPPUNIT_ASSERT(kept->keep("n" + std::to_string(i), a_socket().get()).ok());
     expect_sent(keeper);
     HolderClient(path()).send({.type = Type::end});
-    CPPUNIT_ASSERT(started_.front().wait_ended());
+    CPPUNIT_ASSERT(started_.first().wait_ended());
     CPPUNIT_ASSERT(wait_stored(21));  // without a change of a backend
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, started_.size());
   }
@@ -172,7 +199,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
                                                                       .timeout = 1min,
                                                                       .start =
                                                                           [this] {
-                                                                            started_.emplace_back(path());
+                                                                            started_.add(path());
                                                                             return lib::Status();
                                                                           },
                                                                       .patience = 200ms});
@@ -201,7 +228,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
     }
     DescriptorKeeper next({}, {});
     next.use_holder(link(0ms), false);
-    CPPUNIT_ASSERT(started_.front().wait_ended());
+    CPPUNIT_ASSERT(started_.first().wait_ended());
     CPPUNIT_ASSERT(Fd(next.descriptors_for("userspace", Family::ipv4)->take("n")).valid());
     CPPUNIT_ASSERT(next.descriptors_for("userspace", Family::ipv4)->keep("other", a_socket().get()).ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, next.statistics().pending);
