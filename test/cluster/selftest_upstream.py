@@ -333,7 +333,7 @@ def _holding():
 def _interrupted():
     parent = ("import signal, subprocess, sys\n"
               "signal.signal(signal.SIGINT, lambda *_: None)\n"
-              "child = subprocess.Popen([sys.executable, '-c', \"print('ready', flush=True); import time; time.sleep(600)\"],\n"
+              "child = subprocess.Popen([sys.executable, '-c', \"print('ready', flush=True); import signal; signal.pause()\"],\n"
               "                         stderr=subprocess.DEVNULL)\n"
               "sys.exit(0 if child.wait() == -signal.SIGINT else 1)\n")
     with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as process:

@@ -19,6 +19,7 @@
 #include <random>
 
 #include "plugins/userspace/balancer/balancer.hpp"
+#include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
 namespace affinity_file_test {
