@@ -219,6 +219,10 @@ SLUICE_LOG_MESSAGE(kHolderNotStarted, "holder-not-started", warning, "lifecycle"
                    "The descriptor holder could not be started; the daemon retries. Until then, sockets end with the "
                    "process.",
                    "Fix the cause that the line names, or set descriptorHolderTimeout to 0s.");
+SLUICE_LOG_MESSAGE(kHolderAbsent, "holder-absent", info, "lifecycle", "",
+                   "The daemon is process 1 of its container, so a descriptor holder would end with it, and none runs "
+                   "in another container.",
+                   "To keep sockets over a restart, run sluiced --hold-descriptors in another container.");
 SLUICE_LOG_MESSAGE(kHolderReplaced, "holder-replaced", info, "lifecycle", "version",
                    "The descriptor holder of another version of the daemon is replaced; the sockets are kept.",
                    "");

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How the daemon starts, and in which order its parts stop.
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -76,7 +78,9 @@ void Daemon::use_holder() {
   descriptors_.use_holder(std::make_unique<lifecycle::HolderLink>(lifecycle::HolderLink::Options{
                               .path = path,
                               .timeout = timeout,
-                              .start = [path, timeout] { return lifecycle::start_holder(path, timeout); }}),
+                              .start = [path, timeout] { return lifecycle::start_holder(path, timeout); },
+                              // All processes of a container end with its process 1.
+                              .may_start = ::getpid() != 1}),
                           timeout.count() > 0);
 }
 

@@ -104,7 +104,7 @@ void DescriptorSender::wait_idle() {
   if (wake_.valid()) wake_.drain();
   if (events[1].revents == 0 || link_->read() || stored_.empty()) return;
   base::log(base::message::kDescriptorStoreEnded, std::string("the ") + link_->name() + " has ended: starting it again");
-  while (open() != SendResult::ok && pause(SendResult::gone)) {
+  for (SendResult opened = open(); opened != SendResult::ok && pause(opened); opened = open()) {
   }
 }
 
@@ -136,6 +136,8 @@ DescriptorSender::SendResult DescriptorSender::open() {
   switch (link_->open()) {
     case StoreLink::Opened::failed:
       return SendResult::gone;
+    case StoreLink::Opened::absent:
+      return SendResult::absent;
     case StoreLink::Opened::same:
       return SendResult::ok;
     case StoreLink::Opened::empty:
@@ -151,7 +153,7 @@ DescriptorSender::SendResult DescriptorSender::open() {
 }
 
 DescriptorSender::SendResult DescriptorSender::send(const std::string& payload, int fd) {
-  if (open() != SendResult::ok) return SendResult::gone;
+  if (const SendResult opened = open(); opened != SendResult::ok) return opened;
   const int error = holding::send(link_->socket(), payload, fd);
   switch (error) {
     case 0:
@@ -187,7 +189,7 @@ bool DescriptorSender::pause(SendResult why) {
     ::poll(&room, 1, static_cast<int>(kPollTimeout.count()));
     return !timed_out();
   }
-  if (!warned_) {
+  if (!warned_ && why != SendResult::absent) {
     base::log(base::message::kDescriptorStoreUnreachable,
               std::string("cannot reach the ") + link_->name() +
                   " to store descriptors: retrying; until then, they are lost when this process ends");

@@ -60,7 +60,7 @@ class DescriptorSender {
   std::size_t pending() const;  // any thread
 
  private:
-  enum class SendResult { ok, full, gone, refused };
+  enum class SendResult { ok, full, gone, absent, refused };
 
   void run();
   // The next name to send. Nothing: stopped.

@@ -138,6 +138,14 @@ StoreLink::Opened HolderLink::open() {
     }
     old_ = std::move(running);
   }
+  if (!options_.may_start) {
+    if (!std::exchange(start_failure_logged_, true)) {
+      base::log(base::message::kHolderAbsent,
+                "no descriptor holder runs: the daemon is process 1 of its container, and its sockets end with it; to keep "
+                "them, run sluiced --hold-descriptors in another container with the same state directory");
+    }
+    return Opened::absent;
+  }
   if (const auto status = options_.start(); !status.ok()) {
     if (!std::exchange(start_failure_logged_, true)) {
       base::log(base::message::kHolderNotStarted, "cannot start the descriptor holder: " + status.message(),

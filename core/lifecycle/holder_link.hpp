@@ -29,6 +29,7 @@ class HolderLink final : public StoreLink {
     std::chrono::milliseconds timeout;          // without a daemon
     std::function<lib::Status()> start;         // returns when a new holder listens at `path`
     std::chrono::milliseconds patience{5'000};  // for each answer
+    bool may_start = true;                      // false: a new holder would end with this process
   };
 
   explicit HolderLink(Options options) : options_(std::move(options)) {}

@@ -97,11 +97,6 @@ lib::Status hold_in_foreground(const std::string& path) {
 
 // The file of this process, which an upgrade may have replaced.
 lib::Status start_holder(const std::string& path, std::chrono::milliseconds timeout) {
-  if (::getpid() == 1) {
-    return lib::unavailable(
-        "the daemon is process 1 of its container, and the holder would end with it; run sluiced --hold-descriptors in "
-        "another container with the same state directory");
-  }
   const auto done = lib::run_program({.arguments = {"/proc/self/exe", std::string(kOption), path,
                                                     std::to_string(timeout.count())},
                                       .timeout = kHolderStartTimeout});

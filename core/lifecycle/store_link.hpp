@@ -12,6 +12,7 @@ class StoreLink {
  public:
   enum class Opened {
     failed,
+    absent,  // there is no store, which is no fault; one may come
     same,   // the store has what was sent to it earlier
     empty,  // a new store: everything must be sent again
   };

@@ -191,7 +191,7 @@ def container(t):
     holders.wait_none(t, daemon.daemon, "after the timeout")
     as_process_1(daemon)
     daemon.start()
-    t.require(daemon.daemon.wait_logged("cannot start the descriptor holder", "process 1"), daemon.daemon.log_tail())
+    t.require(daemon.daemon.wait_logged("no descriptor holder runs", "process 1"), daemon.daemon.log_tail())
     t.require(not holders.running(daemon.daemon.state_dir), "a holder runs")
     outside = t.topology.start("node2", t.bench.programs.sluiced, "--hold-descriptors", "--state-dir", daemon.daemon.state_dir)
     t.defer(lambda: shell.stop(outside))

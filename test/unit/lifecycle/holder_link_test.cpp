@@ -11,6 +11,7 @@
 #include "core/lifecycle/holder_link.hpp"
 #include "lib/mutex.hpp"
 #include "test/unit/lifecycle/running_holder.hpp"
+#include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::lifecycle {
@@ -57,6 +58,7 @@ class HolderLinkTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_holder_of_another_version_is_replaced_with_everything);
   CPPUNIT_TEST(a_holder_that_does_not_answer_is_replaced);
   CPPUNIT_TEST(a_holder_that_cannot_be_started_is_tried_again);
+  CPPUNIT_TEST(process_1_starts_no_holder_and_finds_a_later_one);
   CPPUNIT_TEST(without_a_timeout_the_holder_ends_and_descriptors_are_used);
   CPPUNIT_TEST(the_service_manager_comes_first);
   CPPUNIT_TEST(stop_sends_what_is_pending);
@@ -217,6 +219,21 @@ class HolderLinkTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
     expect_sent(keeper);
     CPPUNIT_ASSERT(wait_stored(2));
+  }
+
+  void process_1_starts_no_holder_and_finds_a_later_one() {
+    const test::CapturedLog log;
+    DescriptorKeeper keeper({}, {});
+    keeper.use_holder(std::make_unique<HolderLink>(
+                          HolderLink::Options{.path = path(), .timeout = 1min, .start = {}, .may_start = false}),
+                      true);
+    CPPUNIT_ASSERT(keeper.descriptors_for("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    CPPUNIT_ASSERT(test::wait_until([&] { return !log.lines().empty(); }));
+    const RunningHolder later(path());
+    expect_sent(keeper);
+    CPPUNIT_ASSERT(wait_stored(2));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, log.lines().size());
+    CPPUNIT_ASSERT(log.text().find("no descriptor holder runs") != std::string::npos);
   }
 
   void without_a_timeout_the_holder_ends_and_descriptors_are_used() {
