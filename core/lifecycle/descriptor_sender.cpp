@@ -36,6 +36,7 @@ DescriptorSender::~DescriptorSender() { stop(milliseconds(0)); }
 
 void DescriptorSender::watch() {
   const lib::Lock lock(mutex_);
+  if (thread_.joinable()) return;  // it has the link, and watches it
   if (link_ != nullptr && link_->answers() && link_->socket() >= 0) start_thread();
 }
 
