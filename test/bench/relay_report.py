@@ -30,8 +30,9 @@ RELAYING = ("_cpu_per_gb", "_cpu_us", "_waited_percent")
 MORE_IS_BETTER = ("_gbit", "_per_second")
 LESS_IS_BETTER = ("_ms_p50", "_ms_p99", "_cpu_per_gb", "_cpu_us", "_growth_mib")
 OURS = "sluiced userspace"
-BESIDE = ("HAProxy", "nginx stream", "socat")
-ENOUGH = 0.9
+# Programs are compared that show the server the same address. The UDP relays beside ours show the address of the node.
+BESIDE = {OURS: ("HAProxy transparent",), f"{OURS} masqueraded": ("HAProxy", "nginx stream", "socat")}
+ENOUGH = 1.0
 
 
 def is_relay(row):
@@ -79,7 +80,7 @@ def ratios(rows):
                 continue
             for mine in rows:
                 for theirs in rows:
-                    if mine["program"] != OURS or theirs["program"] not in BESIDE:
+                    if theirs["program"] not in BESIDE.get(mine["program"], ()):
                         continue
                     if theirs["threads"] not in (0, mine["threads"]):
                         continue

@@ -139,6 +139,7 @@ class Direct(RelaySubject):
 
 class Sluiced(RelaySubject):
     backend = None
+    kube_proxy = ()  # more lines of KubeProxyConfiguration
 
     def prepare(self):
         manifests = os.path.join(self.directory, "manifests")
@@ -162,7 +163,7 @@ class Sluiced(RelaySubject):
         return [
             "apiVersion: kubeproxy.config.k8s.io/v1alpha1", "kind: KubeProxyConfiguration",
             f"mode: {self.backend}", f"clusterCIDR: {CLUSTER_CIDR}", "hostnameOverride: node",
-            "conntrack: {maxPerCore: 0}",
+            "conntrack: {maxPerCore: 0}", *self.kube_proxy,
             "---",
             "apiVersion: sluice.dev/v1alpha1", "kind: SluiceConfiguration", f"manifests: {manifests}",
             f"stateDir: {self.directory}/state", f"pluginDirs: [{plugins}]", *self._more()]
@@ -199,6 +200,13 @@ class Userspace(Sluiced):
         return [f"udpTimeout: {UDP_SECONDS}s", "backends:", "  userspace:", f"    threads: {self.threads}"]
 
 
+class UserspaceMasqueraded(Userspace):
+    """The server sees the node, as behind a relay that does not keep client addresses."""
+
+    name = "sluiced userspace masqueraded"
+    kube_proxy = ("iptables: {masqueradeAll: true}",)
+
+
 class Redirected(RelaySubject):
     """Another relay behind the same rule as ours."""
 
@@ -219,6 +227,7 @@ class HaProxy(Redirected):
     program = "haproxy"
     udp = False
     options = ("option splice-request", "option splice-response")
+    server_words = ""
 
     def command(self):
         return [self._program, "-db", "-f", self._write(
@@ -226,7 +235,22 @@ class HaProxy(Redirected):
             f"  maxpipes {HAPROXY_PIPES}", f"  nbthread {self.threads}", "defaults", "  mode tcp",
             *("  " + option for option in self.options), "  timeout connect 5s", "  timeout client 1h",
             "  timeout server 1h", "listen relay", f"  bind 0.0.0.0:{RELAY_PORT}",
-            f"  server endpoint {self.node.server}:{SERVER_PORT}")]
+            f"  server endpoint {self.node.server}:{SERVER_PORT}{self.server_words}")]
+
+
+class HaProxyTransparent(HaProxy):
+    """The server sees the client. What the server sends to clients goes to the relay's sockets, by the cheapest rule."""
+
+    name = "HAProxy transparent"
+    server_words = " source 0.0.0.0 usesrc clientip"
+
+    def prepare(self):
+        super().prepare()
+        here = self.node.namespace
+        run("ip", "netns", "exec", here, "iptables-nft", "-t", "mangle", "-A", "PREROUTING", "-i", "server", "-p", "tcp",
+            "--sport", str(SERVER_PORT), "-j", "MARK", "--set-mark", "1")
+        run("ip", "-n", here, "rule", "add", "fwmark", "1", "lookup", "100")
+        run("ip", "-n", here, "route", "add", "local", "default", "dev", "lo", "table", "100")
 
 
 class HaProxyAuto(HaProxy):
@@ -270,6 +294,7 @@ class Socat(Redirected):
 
 
 # In the order of their turns: compared programs are adjacent.
-ALL = [(Direct, 0), (KernelDnat, 0), (Userspace, 1), (HaProxy, 1), (Userspace, 2), (HaProxy, 2), (HaProxyAuto, 1),
-       (HaProxyCopying, 1), (Nginx, 1), (Nginx, 2), (Socat, 0)]
+ALL = [(Direct, 0), (KernelDnat, 0), (Userspace, 1), (HaProxyTransparent, 1), (UserspaceMasqueraded, 1), (HaProxy, 1),
+       (Userspace, 2), (HaProxyTransparent, 2), (UserspaceMasqueraded, 2), (HaProxy, 2), (HaProxyAuto, 1), (HaProxyCopying, 1),
+       (Nginx, 1), (Nginx, 2), (Socat, 0)]
 FEW = [(Direct, 0), (KernelDnat, 0), (Userspace, 2), (HaProxy, 2), (Nginx, 1), (Socat, 0)]

@@ -85,12 +85,12 @@ def checks():
     yield check("a metric that must be 0 and is not is reported", "churn_failed_connects is 3, and has to be 0" in text)
 
     ours = made_up_relay(relay_report.OURS, down1_gbit=8.0, connect_ms_p99=2.0)
-    text = report.whole(result(ours, made_up_relay("HAProxy", down1_gbit=10.0)))
+    text = report.whole(result(ours, made_up_relay("HAProxy transparent", down1_gbit=10.0)))
     yield check("a relay that carries less than another is reported",
-                "| 1 stream down Gbit/s | 1 | HAProxy | 8 | 10 | 0.80 | **no** |" in text)
+                "| 1 stream down Gbit/s | 1 | HAProxy transparent | 8 | 10 | 0.80 | **no** |" in text)
     yield check("a relay that is later than another is reported",
-                "| connect + echo ms p50, p99 | 1 | HAProxy | 2 | 1 | 0.50 | **no** |" in text)
-    yield check("an equal result is reported", "| 100 streams down | 1 | HAProxy | 1 | 1 | 1.00 | yes |" in text)
+                "| connect + echo ms p50, p99 | 1 | HAProxy transparent | 2 | 1 | 0.50 | **no** |" in text)
+    yield check("an equal result is reported", "| 100 streams down | 1 | HAProxy transparent | 1 | 1 | 1.00 | yes |" in text)
     yield check("a relay's metrics are plausible", not any(problem(ours, metric) for metric in ours
                                                          if isinstance(ours[metric], (int, float))
                                                          and metric != "threads"))

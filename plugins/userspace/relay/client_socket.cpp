@@ -118,6 +118,7 @@ ClientSockets::Opened ClientSockets::connect_tcp(const Wanted& wanted, Nanosecon
     const RelayFlow flow{IPPROTO_TCP, local, wanted.endpoint};
     opened.error = create_entry(flow, wanted.client);
     if (opened.error == 0) {
+      if (wanted.has_data) acknowledge_with_data(opened.socket.get());
       opened.error = connect_to(opened.socket, wanted.endpoint);
       if (opened.error != EADDRNOTAVAIL) {
         opened.source = Source::kClient;
@@ -180,6 +181,7 @@ ClientSockets::Opened ClientSockets::connect_from_here(int type, const Wanted& w
   opened.error = bind_to(opened.socket, with_port(wanted.client, 0));
   if (opened.error == 0) {
     opened.source = Source::kClient;
+    if (wanted.has_data) acknowledge_with_data(opened.socket.get());
     opened.error = connect_to(opened.socket, wanted.endpoint);
     if (opened.error == 0) return opened;
   }

@@ -52,7 +52,8 @@ class ClientSockets {
     const SocketAddress& endpoint;
     std::uint32_t mark;
     const SocketAddress& client;
-    bool client_is_here;  // its address is one of this node
+    bool client_is_here;    // its address is one of this node
+    bool has_data = false;  // TCP: there is data to send once it is connected
   };
 
   explicit ClientSockets(unsigned thread) noexcept;

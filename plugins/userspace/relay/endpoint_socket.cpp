@@ -3,6 +3,8 @@
 
 #include "plugins/userspace/relay/endpoint_socket.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -20,6 +22,11 @@ int open_endpoint_socket(int family, int type, std::uint32_t mark, lib::Fd& out)
   if (mark != 0) static_cast<void>(set_mark(made.get(), mark));
   out = std::move(made);
   return 0;
+}
+
+void acknowledge_with_data(int socket) noexcept {
+  const int off = 0;
+  setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 }
 
 }  // namespace sluice::userspace

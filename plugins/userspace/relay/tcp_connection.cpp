@@ -42,6 +42,8 @@ void TcpConnection::arm(Nanoseconds deadline) noexcept {
 }
 
 void TcpConnection::begin() noexcept {
+  // Before the loop watches the socket, so that it does not report this data.
+  if (!up_.read_ahead(client_, relay_.tools())) return reset();
   if (relay_.loop().add(client_.socket.get(), kStreamEvents, &client_) != 0) return end();
   if (!decide_source()) return end();
   dial();
@@ -188,6 +190,8 @@ void TcpConnection::end() noexcept {
   }
   state_ = State::kEnded;
   disarm();
+  // As the kernel does for a socket with unread data: the client learns that its request was lost.
+  if (up_.holds_data()) abort_on_close(client_.socket);
   up_.drop(relay_.tools());
   down_.drop(relay_.tools());
   leave_endpoint();

@@ -137,7 +137,7 @@ int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
     statistics.clients_lost.add();
   } else if (keep) {
     ClientSockets::Opened opened =
-        relay_.client_sockets().connect_tcp({target, mark, address_, shown_as_.is_here}, now);
+        relay_.client_sockets().connect_tcp({target, mark, address_, shown_as_.is_here, up_.holds_data()}, now);
     if (opened.source == ClientSockets::Source::kClient) {
       server_.socket = std::move(opened.socket);
       entry_ = opened.entry;
@@ -151,6 +151,7 @@ int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
   if (const int failure = open_endpoint_socket(target.family(), SOCK_STREAM, mark, server_.socket); failure != 0) {
     return failure;
   }
+  if (up_.holds_data()) acknowledge_with_data(server_.socket.get());
   if (connect(server_.socket.get(), target.get(), target.size()) == 0 || errno == EINPROGRESS || errno == EINTR) {
     return 0;
   }

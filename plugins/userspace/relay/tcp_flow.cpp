@@ -23,6 +23,8 @@ constexpr std::size_t kTurn = 512 << 10;
 // A direction is spliced when large reads outnumber small ones by a threshold.
 constexpr std::size_t kLarge = 8192;
 constexpr std::size_t kSmall = 2048;
+// A client may send that much before its endpoint is connected; the rest stays in the kernel.
+constexpr std::size_t kAhead = 2048;
 constexpr std::uint8_t kBusy = 4;
 constexpr std::uint8_t kBusiest = 8;
 
@@ -46,6 +48,25 @@ bool TcpFlow::keep(const char* data, std::size_t size) noexcept {
   std::memcpy(kept_.get(), data, size);
   kept_begin_ = 0;
   kept_end_ = static_cast<std::uint32_t>(size);
+  return true;
+}
+
+bool TcpFlow::read_ahead(TcpEnd& from, FlowTools& tools) noexcept {
+  const ssize_t n = recv(from.socket.get(), tools.buffer.get(), kAhead, MSG_DONTWAIT);
+  if (n <= 0) return true;
+  from.readable = static_cast<std::size_t>(n) == kAhead;
+  return keep(tools.buffer.get(), static_cast<std::size_t>(n));
+}
+
+bool TcpFlow::put_first(const char* data, std::size_t size) noexcept {
+  const std::size_t ahead = kept_ == nullptr ? 0 : kept_end_;
+  std::unique_ptr<char[]> joined(new (std::nothrow) char[size + ahead]);
+  if (joined == nullptr) return false;
+  std::memcpy(joined.get(), data, size);
+  if (ahead != 0) std::memcpy(joined.get() + size, kept_.get(), ahead);
+  kept_ = std::move(joined);
+  kept_begin_ = 0;
+  kept_end_ = static_cast<std::uint32_t>(size + ahead);
   return true;
 }
 

@@ -57,8 +57,12 @@ class TcpFlow {
   // Moves the data that is ready, up to the limit of one turn. REQUIRES: it has not ended
   Outcome run(TcpEnd& from, TcpEnd& to, FlowTools& tools, Counter& bytes, Nanoseconds now) noexcept;
 
-  // Sends these bytes first. Returns false without memory. REQUIRES: nothing has been moved
-  [[nodiscard]] bool put_first(const char* data, std::size_t size) noexcept { return keep(data, size); }
+  // Reads what has arrived, such as a small request, before there is a socket to send it to. An error or the end of the
+  // stream is left to run(). Returns false without memory; what was read is lost then. REQUIRES: nothing has been read
+  [[nodiscard]] bool read_ahead(TcpEnd& from, FlowTools& tools) noexcept;
+
+  // Sends these bytes before anything else. Returns false without memory. REQUIRES: nothing has been sent
+  [[nodiscard]] bool put_first(const char* data, std::size_t size) noexcept;
 
   // Releases buffer and pipe; data in them is lost.
   void drop(FlowTools& tools) noexcept;
