@@ -32,26 +32,25 @@ std::pair<std::uint32_t, std::uint32_t> received_segments(const lib::Fd& socket)
   return found;
 }
 
+constexpr std::size_t kProxyHeader = 28;  // IPv4
+
 // Serves one client at a time. The first client is there, so that the next one waits in the accept queue.
 struct OneAtATime {
   explicit OneAtATime(bool sends_proxy_header = false)
       : upstream(listening(abi::Family::kIpv4)),
-        relay({name_of(upstream)}, settings(), abi::Family::kIpv4, sends_proxy_header) {
-    occupy();
+        relay({name_of(upstream)}, settings(), abi::Family::kIpv4, sends_proxy_header),
+        first(connected(relay.front)),
+        server_of_first(accepted(upstream)) {
+    // Then the relay knows that it is connected.
+    write_all(first, "x");
+    const std::size_t header = sends_proxy_header ? kProxyHeader : 0;
+    CPPUNIT_ASSERT_EQUAL('x', read_exactly(server_of_first, header + 1).back());
   }
 
   static RelaySettings settings() {
     RelaySettings made = Relayed::one_thread();
     made.max_connections = 1;
     return made;
-  }
-
-  void occupy() {
-    first = connected(relay.front);
-    server_of_first = accepted(upstream);
-    // Then the relay knows that it is connected.
-    write_all(first, "x");
-    CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server_of_first, 1));
   }
 
   // A client that has sent this before it is accepted.
@@ -99,9 +98,9 @@ class TcpReadAheadTest : public CppUnit::TestFixture {
     OneAtATime path(true);
     const lib::Fd client = path.early("early");
     const lib::Fd server = accepted(path.upstream);
-    const std::string received = read_exactly(server, 16 + 12 + 5);
+    const std::string received = read_exactly(server, kProxyHeader + 5);
     CPPUNIT_ASSERT_EQUAL(std::string("\r\n\r\n\0\r\nQUIT\n", 12), received.substr(0, 12));
-    CPPUNIT_ASSERT_EQUAL(std::string("early"), received.substr(28));
+    CPPUNIT_ASSERT_EQUAL(std::string("early"), received.substr(kProxyHeader));
   }
 
   void the_end_of_the_stream_follows_early_data() {
