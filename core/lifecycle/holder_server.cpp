@@ -146,6 +146,7 @@ void HolderServer::hello(Client& client, std::uint32_t timeout) {
     other.fd.reset();
   }
   client.is_daemon = true;
+  served_ = true;  // it may have left already
   timeout_ = milliseconds(timeout);
   Message reply{.type = Type::hello, .version = options_.version};
   reply.number = static_cast<std::uint32_t>(held_.size());
@@ -201,7 +202,6 @@ bool HolderServer::ended(lib::Clock::Time now) {
   if (end_) return true;
   if (has_daemon()) {
     deadline_.reset();
-    served_ = true;
     return false;
   }
   if (!deadline_) deadline_ = now + timeout_;

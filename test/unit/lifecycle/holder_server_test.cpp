@@ -29,6 +29,7 @@ class HolderServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_descriptor_is_replaced_and_removed);
   CPPUNIT_TEST(the_last_removal_ends_the_holder);
   CPPUNIT_TEST(a_daemon_that_leaves_without_descriptors_ends_the_holder);
+  CPPUNIT_TEST(a_daemon_that_left_before_it_was_served_ends_the_holder);
   CPPUNIT_TEST(the_end_message_ends_the_holder);
   CPPUNIT_TEST(it_ends_after_the_timeout_without_a_daemon);
   CPPUNIT_TEST(a_client_that_is_no_daemon_does_not_postpone_the_end);
@@ -121,6 +122,19 @@ class HolderServerTest : public CppUnit::TestFixture {
   void a_daemon_that_leaves_without_descriptors_ends_the_holder() {
     RunningHolder running(path());
     HolderClient(path()).hello();
+    CPPUNIT_ASSERT(running.wait_ended());
+  }
+
+  // The holder reads the first message of the daemon and its end at once.
+  void a_daemon_that_left_before_it_was_served_ends_the_holder() {
+    HolderServer::Options one = options();
+    one.max_clients = 1;
+    RunningHolder running(one);
+    auto first = std::make_unique<HolderClient>(path());
+    first->send({.type = Type::give});
+    CPPUNIT_ASSERT(first->receive().type == Type::done);
+    HolderClient(path()).send({.type = Type::hello, .number = 60'000});
+    first.reset();
     CPPUNIT_ASSERT(running.wait_ended());
   }
 
