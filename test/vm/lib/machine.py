@@ -21,14 +21,11 @@ import pace  # noqa: E402
 
 from . import qemu, sharing  # noqa: E402
 from .failure import LIMIT_STATUS, STATUS  # noqa: E402
+from .trouble import TROUBLE  # noqa: E402
 
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest")
 # For the guest's environment: how many times slower the guest is.
 SLOWNESS = {"tcg": "8", "kvm": "1"}
-# Lines of the console after which the kernel's results are not reliable, and lines of guest/init.
-TROUBLE = re.compile(r"Kernel panic|\bBUG:|\bOops\b|WARNING: (?:CPU|.* at .*CPU#)|kernel BUG at|general protection fault|"
-                     r"KASAN:|UBSAN:|refcount_t:|list_(?:add|del) corruption|unregister_netdevice: waiting|hung_task|"
-                     r"blocked for more than|Out of memory: Killed|^sluice: ")
 # Messages of virtiofsd at the end of its machine.
 FAREWELLS = re.compile(r"fv_remove_watch|virtio_loop")
 # Usually three; more on a busy machine.
@@ -101,8 +98,9 @@ class Machine:
                          lambda: sharing.results(self._job, [os.path.abspath(f) for f in self._wanted.results], log)):
                 shares.append(make())
                 self._ended.append(shares[-1].close)
+            less = "" if self._wanted.tap or self._wanted.systemd else qemu.WITHOUT_MEMORY_GROUPS
             words = qemu.command(self._accelerator, self._wanted.cpus, self._wanted.memory, self._kernel, self._image,
-                                 f"sluice.job={self._job}")
+                                 f"{less}sluice.job={self._job}")
             words += ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
                       "-chardev", f"file,id=console,path={self._console}", "-serial", "chardev:console"]
             for share in shares:

@@ -20,9 +20,13 @@ ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 CLOCKS = {"kvm": "", "tcg": "clocksource=hpet "}
 # Watchdogs of the kernel are off, because they take a slow machine for a hung one and distrust its clocks. An oops ends the
 # machine, because no later result is reliable. With norandmaps each process has a library at the same address, so that the
-# emulator translates its code once instead of once per process, which halves the processor time.
+# emulator translates its code once instead of once per process, which halves the processor time. Security modules, hardening and
+# self-tests of ciphers only cost, as no test depends on them.
 KERNEL_WORDS = ("console=ttyS0 quiet loglevel=5 panic=-1 oops=panic mitigations=off nokaslr norandmaps tsc=reliable no_timer_check "
-                "nowatchdog init_on_alloc=0 rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on audit=0")
+                "nowatchdog init_on_alloc=0 rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on audit=0 "
+                "lsm=capability randomize_kstack_offset=off hardened_usercopy=off cryptomgr.notests")
+# Accounting of memory by control group costs, too. A node of a cluster, whose kubelet needs it, and systemd have it.
+WITHOUT_MEMORY_GROUPS = "cgroup_disable=memory "
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
