@@ -15,6 +15,7 @@ import options  # noqa: E402
 import parts  # noqa: E402
 import parts_conformance  # noqa: E402
 import report  # noqa: E402
+import shared_machines  # noqa: E402
 import stress  # noqa: E402
 from processes import Interrupted, Processes  # noqa: E402
 from retry import Retry  # noqa: E402
@@ -53,7 +54,7 @@ def processor_seconds():
 
 def run(wanted, settings):
     begun = time.monotonic()
-    steps = parts.with_builds(settings, parts.steps_of(settings, wanted.chosen))
+    steps = parts.with_builds(settings, shared_machines.merged(settings, parts.steps_of(settings, wanted.chosen)))
     parts_conformance.remove_earlier(steps)
     try:
         os.remove(settings.built("packages", "done"))  # packages of an earlier run

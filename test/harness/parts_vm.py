@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Part vm: Debian's kernels in virtual machines, for features that this machine's kernel may lack: IPVS, SCTP and legacy
-iptables. The long form runs everything on each kernel. One machine runs at a time."""
+iptables. The long form runs everything on each kernel. One machine runs at a time; in the short form most steps share one."""
 
 import dataclasses
 import subprocess
@@ -9,6 +9,7 @@ import subprocess
 from parts_build import PROGRAMS, READY
 from parts_cluster import no_kube_proxy
 from parts_system import BUT_TRAFFIC, ONLY_TRAFFIC, filtered, only_trial
+from shared_machines import run_words
 from step import MACHINE, Step
 
 RELEASES = ("6.1", "6.12")
@@ -44,29 +45,31 @@ IPVS = {
 
 def vm(run):
     made = [Step("vm", "selftest", ["python3", run.test("vm/selftest.py"), "--builddir", run.build], 600, expected=35, **ABOUT)]
-    made += [_backends(run, release) for release in (RELEASES if run.long else RELEASES[:1])]
     return made + (_long(run) if run.long else _short(run))
 
 
 def _short(run):
-    return [
-        # The smallest run of the conformance kit in ipvs mode.
-        _kit(run, "6.1", 600, "--short", "--family", "v4", "--lanes", "1", "--only", "file", "--only", "contract",
-             "--only", "cleanup"),
-        _cases(run, "ipvs", 1300, "6.1", "--backend", "ipvs", "--short", "--lanes", "3", *_filters(
-            *(name for names in IPVS.values() for name in names)), expected=210),
-        # Every pair with ipvs in one family; a few kill -9 are enough, because the surviving state is in the kernel.
-        _cases(run, "ipvs-swap", 900, "6.1", "--backend", "ipvs", "--lanes", "1", "--family", "v4", "--source", "manifests",
-               "--filter", "cases_swap.", "--filter", "cases_restart.", expected=170, environment={"SLUICE_TEST_RESTARTS": "4"}),
-        _cases(run, "sctp", 300, "6.1", "--protocol", "sctp", "--source", "manifests", expected=25),
+    """The steps that share a machine run in this order. The conformance kit precedes the others that use IPVS, so that the plugin
+    is what makes the kernel load it."""
+    alike = [
+        _cases(run, "sctp", 300, "6.1", "--protocol", "sctp", "--source", "manifests", expected=10),
         # Each set and each kind of chain once, on a kernel that lists and removes differently from new ones; SCTP.
         _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
             "8", "56", "one_memory_for_all_addresses", "endpoints_change", "126", "stale_after_restart", "cases_nftables.counters"),
-               expected=75),
-        _cases(run, "kube-proxy", 1300, "6.1", "--backend", "ipvs", "--short", "--family", "v4",
-               "--filter", "cases_takeover.real_one", expected=300, absent=no_kube_proxy),
-        *_legacy(run),
+               expected=40),
+        # The smallest run of the conformance kit in ipvs mode.
+        _kit(run, "6.1", 600, "--short", "--family", "v4", "--lanes", "1", "--only", "file", "--only", "contract",
+             "--only", "cleanup"),
+        _backends(run, "6.1"),
+        _cases(run, "ipvs", 1300, "6.1", "--backend", "ipvs", "--short", "--lanes", "3", *_filters(
+            *(name for names in IPVS.values() for name in names)), expected=180),
+        # Every pair with ipvs in one family; a few kill -9 are enough, because the surviving state is in the kernel.
+        _cases(run, "ipvs-swap", 900, "6.1", "--backend", "ipvs", "--lanes", "1", "--family", "v4", "--source", "manifests",
+               "--filter", "cases_swap.", "--filter", "cases_restart.", expected=170, environment={"SLUICE_TEST_RESTARTS": "4"}),
     ]
+    kube_proxy = _cases(run, "kube-proxy", 1300, "6.1", "--backend", "ipvs", "--short", "--family", "v4",
+                        "--filter", "cases_takeover.real_one", expected=300, absent=no_kube_proxy)
+    return [*(_sharing(step) for step in alike), kube_proxy, *_legacy(run)]
 
 
 def _legacy(run):
@@ -82,7 +85,7 @@ def _legacy(run):
 def _long(run):
     made = []
     for release in RELEASES:
-        made.append(_kit(run, release, 14400))
+        made += [_backends(run, release), _kit(run, release, 14400)]
         made += [_cases(run, f"{mode}-{release}", 14400, release, "--backend", mode, *BUT_TRAFFIC)
                  for mode in ("iptables", "ipvs", "nftables", "userspace")]
         made += [_cases(run, f"{mode}-legacy-{release}", 14400, release, "--backend", mode, "--iptables", "legacy", *BUT_TRAFFIC)
@@ -95,9 +98,16 @@ def _filters(*words):
     return tuple(word for one in words for word in ("--filter", one))
 
 
-def _machine(run, name, limit, release):
-    return ["python3", run.test("vm/run"), "--builddir", run.build, "--kernel", release, "--limit", str(limit),
-            "--results", run.log(f"vm-{name}"), "--console", run.log(f"vm-{name}.console"), "--"]
+def _step(run, name, limit, release, command, *about, **more):
+    """A step in a virtual machine with that kernel, with the folder `vm-NAME` of the logs for its results."""
+    folder = run.log(f"vm-{name}")
+    machine = run_words(run, release, limit, f"{folder}.console", folder)
+    return Step("vm", name, [*machine, *command], limit + PATIENCE, *about, kernel=release, writes=(folder,), **ABOUT, **more)
+
+
+def _sharing(step):
+    """The step, which may share its machine with others of the run."""
+    return dataclasses.replace(step, guest=tuple(step.command[step.command.index("--") + 1:]))
 
 
 def _cases(run, name, limit, release, *words, expected=60, **more):
@@ -105,8 +115,7 @@ def _cases(run, name, limit, release, *words, expected=60, **more):
     records = run.log(f"vm-{name}", "results.json")
     command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build,
                "--results", records, "--keep-logs", run.log(f"vm-{name}"), *words]
-    return Step("vm", name, [*_machine(run, name, limit, release), *filtered(run, command)], limit + PATIENCE,
-                again=only_trial, expected=expected, records=records, **ABOUT, **more)
+    return _step(run, name, limit, release, filtered(run, command), again=only_trial, expected=expected, records=records, **more)
 
 
 def _kit(run, release, limit, *words):
@@ -115,8 +124,8 @@ def _kit(run, release, limit, *words):
     command = ["/usr/bin/python3", run.test("system/kit.py"), "--builddir", run.build,
                "--plugin", run.built("plugins/ipvs/.libs/ipvs.so"), "--json", run.log(f"vm-{name}", "kit.json"),
                "--keep-logs", run.log(f"vm-{name}"), *words]
-    return Step("vm", name, [*_machine(run, name, limit, release), *command], limit + PATIENCE, again=only_trial, expected=60,
-                after=(PROGRAMS,), programs=("test/tools/conformance-load", "test/tools/netecho"), **ABOUT)
+    return _step(run, name, limit, release, command, again=only_trial, expected=60,
+                 after=(PROGRAMS,), programs=("test/tools/conformance-load", "test/tools/netecho"))
 
 
 def _backends(run, release):
@@ -126,10 +135,10 @@ def _backends(run, release):
     # Part kernel runs the rules that do not need IPVS matches.
     programs = tuple(f"test/system/{one}" for one in ("ipvs_handover", "ipvs_roundtrip", "ipvs_rules_roundtrip",
                                                       "nftables_roundtrip", "nftables_crowd"))
-    command = [*_machine(run, name, 1200, release), "env", f"SLUICE_BUILDDIR={run.build}", run.test("harness/backends_in_vm.sh"),
-               "long" if run.long else "short", run.test("system"), run.built("test/system"), folder, *BACKENDS]
-    return Step("vm", name, command, 1200 + PATIENCE, MACHINE, clean=(folder,), results=folder, machines=BACKENDS,
-                after=(PROGRAMS,), programs=programs, again=_one_backend, expected=110, **ABOUT)
+    command = ["env", f"SLUICE_BUILDDIR={run.build}", run.test("harness/backends_in_vm.sh"), "long" if run.long else "short",
+               run.test("system"), run.built("test/system"), folder, *BACKENDS]
+    return _step(run, name, 1200, release, command, MACHINE, clean=(folder,), results=folder, machines=BACKENDS,
+                 after=(PROGRAMS,), programs=programs, again=_one_backend, expected=110)
 
 
 def _one_backend(step, failure):

@@ -14,6 +14,7 @@ sys.path.insert(0, HERE)
 
 import selftest_bytecode  # noqa: E402
 import selftest_counting  # noqa: E402
+import selftest_machines  # noqa: E402
 import selftest_reading  # noqa: E402
 import selftest_running  # noqa: E402
 import selftest_tables  # noqa: E402
@@ -22,7 +23,7 @@ import selftest_tables  # noqa: E402
 def main():
     number = failed = 0
     with tempfile.TemporaryDirectory(prefix="sluice-harness-") as folder:
-        for module in (selftest_bytecode, selftest_counting, selftest_reading, selftest_running, selftest_tables):
+        for module in (selftest_bytecode, selftest_counting, selftest_machines, selftest_reading, selftest_running, selftest_tables):
             for title, problems in module.tests(folder):
                 number += 1
                 failed += bool(problems)

@@ -36,6 +36,9 @@ class Step:
     results: str = ""        # folder of a MACHINE step
     records: str = ""        # file with the results of cases that docs/conformance.md has
     machines: tuple = ()     # names of programs of a MACHINE step
+    kernel: str = ""         # release of the kernel in the virtual machine that it needs
+    guest: tuple = ()        # its command in that machine, if it may share one with other steps
+    writes: tuple = ()       # folders of results that this command writes
     reports: str = ""        # folder with reports of sanitizers, which are findings
     nice: int = 0            # less than 0: before everything else, where that is allowed
     counted: bool = True     # success is a test that passed
