@@ -4,12 +4,13 @@
 iptables. The long form runs everything on each kernel. One machine runs at a time; in the short form most steps share one."""
 
 import dataclasses
+import os
 import subprocess
 
 from parts_build import PROGRAMS, READY
 from parts_cluster import no_kube_proxy
 from parts_system import BUT_TRAFFIC, ONLY_TRAFFIC, filtered, only_trial
-from shared_machines import run_words
+from shared_machines import plugins, run_words
 from step import MACHINE, Step
 
 RELEASES = ("6.1", "6.12")
@@ -113,7 +114,7 @@ def _sharing(step):
 def _cases(run, name, limit, release, *words, expected=60, **more):
     """System tests in a virtual machine with that kernel."""
     records = run.log(f"vm-{name}", "results.json")
-    command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build,
+    command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build, "--plugin-dir", plugins(run),
                "--results", records, "--keep-logs", run.log(f"vm-{name}"), *words]
     return _step(run, name, limit, release, filtered(run, command), again=only_trial, expected=expected, records=records, **more)
 
@@ -122,7 +123,7 @@ def _kit(run, release, limit, *words):
     """The conformance kit with the ipvs plugin on that kernel."""
     name = f"kit-{release}"
     command = ["/usr/bin/python3", run.test("system/kit.py"), "--builddir", run.build,
-               "--plugin", run.built("plugins/ipvs/.libs/ipvs.so"), "--json", run.log(f"vm-{name}", "kit.json"),
+               "--plugin", os.path.join(plugins(run), "ipvs.so"), "--json", run.log(f"vm-{name}", "kit.json"),
                "--keep-logs", run.log(f"vm-{name}"), *words]
     return _step(run, name, limit, release, command, again=only_trial, expected=60,
                  after=(PROGRAMS,), programs=("test/tools/conformance-load", "test/tools/netecho"))

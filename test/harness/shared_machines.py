@@ -48,8 +48,13 @@ def _machine(run, kernel, members):
 def run_words(run, kernel, limit, console_file, *results):
     """The command line of test/vm/run up to the command inside."""
     folders = (word for one in results for word in ("--results", one))
-    return ["python3", run.test("vm/run"), "--builddir", run.build, "--kernel", kernel, "--limit", str(limit), *folders,
-            "--console", console_file, "--"]
+    return [run.test("harness/with_plugins.sh"), run.build, plugins(run), "python3", run.test("vm/run"), "--builddir", run.build,
+            "--kernel", kernel, "--limit", str(limit), *folders, "--console", console_file, "--"]
+
+
+def plugins(run):
+    """The folder of backends for daemons in a machine."""
+    return run.log("vm-plugins")
 
 
 def _member(run, step, machine):
