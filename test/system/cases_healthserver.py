@@ -13,6 +13,7 @@ import time
 
 from lib import health, netns_http, objects, observed, shell
 from lib.addresses import E1, E2, E4, EXT, LOOPBACK, NODE, V4, V6
+from lib.bench import PERIOD
 from lib.cases import POD, case, kept, own_daemon
 from lib.episode import WATCHED
 from lib.metrics import CONTENT_TYPE
@@ -21,7 +22,7 @@ from lib.objects import ready
 ABOVE_BACKENDS = True
 
 IPTABLES = ["iptables"]
-LATE = 4  # twice the sync period of the bench
+LATE = 2 * PERIOD  # seconds
 TAINT = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z"
 

@@ -6,14 +6,15 @@ import os
 import time
 
 from . import addresses as a
-from . import churn, manifests, objects
+from . import churn, manifests, objects, pace
 from .barrier import Barrier
 from .daemon import Daemon
 from .profile import BUILT_IN
 
-_PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
+PERIOD = round(2 * pace.SLOWNESS)  # seconds between full syncs, which take an emulated machine half a second
+_PROMPT = ["--iptables-sync-period", f"{PERIOD}s", "--iptables-min-sync-period", "0s"]
 _PROMPT_OF = {
-    "ipvs": ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"],
+    "ipvs": ["--ipvs-sync-period", f"{PERIOD}s", "--ipvs-min-sync-period", "0s"],
 }
 BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
 

@@ -11,6 +11,7 @@ import time
 from . import addresses as a
 from . import artifacts, observed, own_flags, pace, shell, traffic
 from .addresses import E1, E2
+from .bench import PERIOD
 from .cases import POD
 from .objects import ready
 from .profile import BUILT_IN
@@ -71,7 +72,7 @@ class Swappable:
         self.mode = mode
         source, where = t.bench.source.daemon_flags()
         self.settings = {
-            "drain": drain, "fields": "", "logging": "verbosity: 2", "pause": "1ms", "period": "2s", "parts": "", "node": a.NODE_NAME,
+            "drain": drain, "fields": "", "logging": "verbosity: 2", "pause": "1ms", "period": f"{PERIOD}s", "parts": "", "node": a.NODE_NAME,
             "cidrs": ",".join(a.CLUSTER_CIDR.values()), "kubeconfig": where if source == "--kubeconfig" else "",
             "more": f"manifests: {where}\n" if source == "--manifests" else "", **settings}
         self.directory = os.path.join(t.topology.directory, f"{t.bench.label}-swappable")
