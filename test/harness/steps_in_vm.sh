@@ -17,7 +17,7 @@ note() {
 
 # watch NAME SECONDS PROCESS: after that time lists processes on the console, and ends the process and this script.
 watch() {
-  sleep "$2" &
+  sleep "$2" &  # fixed time: the limit
   # shellcheck disable=SC2064 # the process is known now
   trap "kill $!; exit" TERM
   wait $!
