@@ -8,6 +8,7 @@ import time
 
 from lib import ipvs, leftovers, observed, pace, probe, talk
 from lib.addresses import E1, E2, E3, E4, EXT_OTHER, NODE as FIRST, NODE_SECOND, V4, V6
+from lib.bench import PERIOD
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.metrics import scrape
 from lib.objects import ready
@@ -158,7 +159,7 @@ def node_port_clash(t):
 
     t.wait_until(warnings, "there is a warning", seconds=25)
     t.expect(EXT, service.node(), masqueraded(E1, E2))
-    time.sleep(5)  # fixed time: proves that no other warning follows
+    time.sleep(2.5 * PERIOD)  # fixed time: proves that no other warning follows
     t.require(len(warnings()) == 1, f"{len(warnings())} warnings: {warnings()}")
 
 
