@@ -166,7 +166,7 @@ def cut_streams(t):
     gone = t.service([ready(E1)])
     t.settle()
     t.expect(POD, [one.cluster() for one in services + [gone]], kept(E1))
-    hammer = t.hammer(POD, services[0].cluster())
+    hammer = t.hammer(POD, services[0].cluster(), calm=True)
     source = t.bench.source
     asked = Asked(t)
     for resource in RESOURCES[:2]:

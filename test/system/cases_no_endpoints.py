@@ -87,7 +87,7 @@ def cut_off(t, counts, removals):
 def endpoint_comes_and_goes(t):
     service = t.service(type="LoadBalancer", external=True)
     t.settle()
-    hammers = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS)) for sender, front in
+    hammers = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS), calm=True) for sender, front in
                ((POD, service.cluster()), (NODE, service.cluster()), (EXT, service.vip()), (POD, service.external()),
                 (EXT, service.external()), (EXT, service.node()), (NODE, service.node()))]
     for endpoints in ([ready(E1)], []) * TIMES:
@@ -109,9 +109,9 @@ def endpoint_comes_and_goes(t):
 def local_endpoint_comes_and_goes(t):
     service = t.service([ready(E1), ready(E2)], type="LoadBalancer", external=True, external_policy="Local")
     t.settle()
-    inside = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS)) for sender, front in
+    inside = [t.hammer(sender, front, timeout_ms=pace.stretched(TIMEOUT_WHEN_ANSWERED_MS), calm=True) for sender, front in
               ((POD, service.vip()), (POD, service.external()), (NODE, service.vip()), (POD, service.cluster()))]
-    outside = [t.hammer(EXT, front, timeout_ms=TIMEOUT_WHEN_SILENT_MS) for front in service.externals()]
+    outside = [t.hammer(EXT, front, timeout_ms=TIMEOUT_WHEN_SILENT_MS, calm=True) for front in service.externals()]
     for endpoints in ([not_ready(E1), ready(E2)], [ready(E1), ready(E2)]) * TIMES:
         service.set_endpoints(endpoints)
         t.settle()

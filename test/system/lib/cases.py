@@ -215,9 +215,9 @@ class Trial:
         if not condition:
             self.problems.append(sentence)
 
-    def hammer(self, sender, front, timeout_ms=None):
+    def hammer(self, sender, front, **options):
         """A running probe.Hammer: its first attempt has completed."""
-        hammer = probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, timeout_ms=timeout_ms)
+        hammer = probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, **options)
         hammer.wait_attempts(0)
         return hammer
 

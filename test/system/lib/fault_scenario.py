@@ -56,7 +56,7 @@ class FaultScenario:
         self.additional = [t.service([ready(E1)]) for _ in range(ADDITIONAL_SERVICES)]
         t.settle()
         t.expect(POD, self.steady.cluster(), kept(E1, E2))
-        self.hammer = t.hammer(POD, self.steady.cluster())
+        self.hammer = t.hammer(POD, self.steady.cluster(), calm=True)
         self.episode = Episode(t)
 
     def inject(self, fault):

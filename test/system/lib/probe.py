@@ -18,6 +18,7 @@ MOST_QUESTIONS = 100
 SILENT_QUESTIONS = 2
 HAMMER_TIMEOUT_MS = 5000
 HAMMER_INTERVAL_MS = 5
+CALM_INTERVAL_MS = 25
 FIRST_UDP_PORT, LAST_UDP_PORT = 1100, 19999
 
 _count_files = itertools.count()
@@ -98,11 +99,12 @@ def attempts_in(file):
 
 
 class Hammer:
-    """Connects continuously until stopped. A lost first SYN counts as a failure, regardless of the timeout."""
+    """Connects continuously until stopped. A lost first SYN counts as a failure, regardless of the timeout. `calm`: less often, for
+    many hammers or many seconds, where a case waits for attempts."""
 
-    def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None):
+    def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None, calm=False):
         timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
-        interval_ms = HAMMER_INTERVAL_MS * pace.SLOWNESS * pace.processor_slowness()
+        interval_ms = (CALM_INTERVAL_MS if calm else HAMMER_INTERVAL_MS) * pace.SLOWNESS * pace.processor_slowness()
         self._count_file = os.path.join(topology.directory, f"attempts-{next(_count_files)}")
         self._started = time.time()
         self._process = topology.start(

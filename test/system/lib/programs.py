@@ -42,14 +42,14 @@ class Programs:
         return os.path.join(os.path.dirname(self.netecho), name)
 
     def plugin_dir(self, scratch):
-        """A folder with copies of all built backends, because libtool builds each in a separate folder."""
+        """A folder with stripped copies of all built backends, because libtool builds each in a separate folder."""
         if self._plugin_dir:
             return self._plugin_dir
         folder = os.path.join(scratch, "plugins")
         if not os.path.isdir(folder):
             os.mkdir(folder, 0o755)
             for built in built_modules(os.path.join(self.builddir, "plugins")):
-                shutil.copy(built, folder)
+                copy_stripped(built, folder)
         return folder
 
     def backends(self, scratch):
@@ -95,6 +95,16 @@ def _program(name, folders):
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise shell.CommandFailed(f"{name} not found in {' or '.join(folders)}")
+
+
+def copy_stripped(plugin, folder):
+    """Copies the plugin to the folder without symbols, if the machine has strip. Each daemon copies its plugins to memory and
+    computes their digests. Reports of sanitizers lose nothing: no symbolizer can open the copy in memory."""
+    strip = shutil.which("strip")
+    if strip:
+        shell.run([strip, "-o", os.path.join(folder, os.path.basename(plugin)), plugin])
+    else:
+        shutil.copy(plugin, folder)
 
 
 def built_modules(folder):
