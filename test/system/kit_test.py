@@ -95,7 +95,7 @@ class PaperTrial(cases.Trial):
     def listen(self, place, name, port, addresses=()):
         raise NotTried("a server of the case's own")
 
-    def hammer(self, sender, front, timeout_ms=None):
+    def hammer(self, sender, front, **_options):
         raise NotTried("traffic")
 
     hold = hammer
