@@ -18,12 +18,14 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <set>
+#include <shared_mutex>
 #include <span>
 #include <sstream>
 #include <string>
@@ -33,6 +35,8 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include <yaml-cpp/yaml.h>
 #include <cppunit/extensions/HelperMacros.h>
