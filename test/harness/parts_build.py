@@ -110,6 +110,11 @@ PLUGINS = "plugin_LTLIBRARIES="
 THREADED_TESTS = ("unit_ipvs_sources=test/unit/ipvs/flows/flow_keeper_test.cpp",
                   *(f"unit_{one}_sources=$(unit_{one}_threaded_sources)" for one in ("nftables", "userspace")),
                   "unit_unit_tests_sources=$(unit_threaded_sources)")
+# The sources of ipvs mode that those tests call, in one object.
+THREADED_IPVS = ("nodist_plugins_ipvs_libipvsbackend_la_OBJECTS=plugins/unity/ipvs_libipvsbackend_la-ipvs.lo",
+                 "ipvs_sources=$(ipvs_threaded_sources)")
+# Not linked into a program, but loaded by the daemon of part tsan. Make builds the other libraries that a program needs.
+THREADED_LIBRARIES = ("noinst_LTLIBRARIES=sdk/examples/print/print.la",)
 # The address sanitizer reports each use of a null pointer; a second check before it is a seventh of the compiler's time.
 NULL = "-fno-sanitize=null"
 
@@ -145,7 +150,7 @@ def _tsan(run):
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]
     return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
                 locks=("thread tree",), weight=SIDE_WEIGHT, expected=400, is_build=True, again=NEVER, nice=10,
-                environment=_watched(run, "", "-g0", TOOLS, PLUGINS, *THREADED_TESTS))
+                environment=_watched(run, "", "-g0", TOOLS, PLUGINS, *THREADED_TESTS, *THREADED_IPVS, *THREADED_LIBRARIES))
 
 
 def _packages(run):
