@@ -85,7 +85,8 @@ THIRD_PARTY = {
     "protozero/": ("core/kube/decode/protobuf_reader.cpp",),
     "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "core/observe/metrics/label_text.cpp", "test/unit/kube/"),
-    "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/"),
+    "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/",
+                  "test/precompiled.hpp"),
     # For the constants; the calls are in lib/inotify.cpp.
     "sys/inotify.h": ("lib/inotify.cpp", "core/kube/manifests/", "core/reload/file_watch.cpp", "test/unit/lib/inotify_test.cpp"),
     # tcp_acceptor.cpp only needs the lowest free descriptor.
