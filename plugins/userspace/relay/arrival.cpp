@@ -21,7 +21,7 @@ std::string name_of(unsigned interface) {
 }
 
 // The kernel returns the packet information of a connection only while the option for datagrams is on.
-unsigned input_interface(int socket, int family) noexcept {
+unsigned input_interface_of(int socket, int family) noexcept {
   const bool v6 = family == AF_INET6;
   const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
   const int wanted = v6 ? IPV6_RECVPKTINFO : IP_PKTINFO;
@@ -36,7 +36,14 @@ unsigned input_interface(int socket, int family) noexcept {
   msghdr header{};
   header.msg_control = control.data();
   header.msg_controllen = size;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+  return input_interface(header);
+}
+
+}  // namespace
+
+unsigned input_interface(const msghdr& message) noexcept {
+  auto* const header = const_cast<msghdr*>(&message);  // CMSG_NXTHDR only reads it
+  for (cmsghdr* part = CMSG_FIRSTHDR(header); part != nullptr; part = CMSG_NXTHDR(header, part)) {
     if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
       in_pktinfo info;
       std::memcpy(&info, CMSG_DATA(part), sizeof(info));
@@ -51,8 +58,6 @@ unsigned input_interface(int socket, int family) noexcept {
   return 0;
 }
 
-}  // namespace
-
 bool original_destination(int accepted, int family, SocketAddress& out) noexcept {
   socklen_t size = SocketAddress::capacity();
   const int level = family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
@@ -65,7 +70,7 @@ std::optional<Arrival::Destination> TcpArrival::destination() const noexcept {
   return Destination{found.address(), found.port()};
 }
 
-std::string TcpArrival::interface() const { return name_of(input_interface(socket_, family_)); }
+std::string TcpArrival::interface() const { return name_of(input_interface_of(socket_, family_)); }
 
 std::optional<Arrival::Destination> UdpArrival::destination() const noexcept {
   ConntrackEntry entry;

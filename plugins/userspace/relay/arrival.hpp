@@ -4,6 +4,8 @@
 // How an accepted connection, or the datagram of a new client, arrived.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <string>
 
 #include "plugins/userspace/relay/client_policy.hpp"
@@ -14,6 +16,9 @@ namespace sluice::userspace {
 // The address to which the client of an accepted socket has sent, before rules redirected it. False if the kernel does
 // not know it.
 bool original_destination(int accepted, int family, SocketAddress& out) noexcept;
+
+// The index of the interface in the packet information of a received message; 0: there is none.
+unsigned input_interface(const msghdr& message) noexcept;
 
 // A connection of this socket.
 class TcpArrival final : public Arrival {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <new>
 
+#include "plugins/userspace/relay/arrival.hpp"
+
 namespace sluice::userspace {
 namespace {
 
@@ -111,22 +113,7 @@ UdpClientKey UdpBatch::key(std::size_t slot) const noexcept {
   return key;
 }
 
-unsigned UdpBatch::interface(std::size_t slot) const noexcept {
-  msghdr header = received_[slot].msg_hdr;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
-    if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
-      in_pktinfo info;
-      std::memcpy(&info, CMSG_DATA(part), sizeof(info));
-      return static_cast<unsigned>(info.ipi_ifindex);
-    }
-    if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
-      in6_pktinfo info;
-      std::memcpy(&info, CMSG_DATA(part), sizeof(info));
-      return info.ipi6_ifindex;
-    }
-  }
-  return 0;
-}
+unsigned UdpBatch::interface(std::size_t slot) const noexcept { return input_interface(received_[slot].msg_hdr); }
 
 void UdpBatch::address(std::size_t slot, const UdpClientKey& key) noexcept {
   Control& control = controls_[slot];
