@@ -269,6 +269,28 @@ def notices(t):
     t.bench.start_daemon()
 
 
+@own_daemon(None, "the traffic of these tests detects that an endpoint sees the node instead of the client", families=FAMILIES,
+            sources=["manifests"], backends=["iptables"])
+def notices_addresses(t):
+    everywhere, local = swapping.services(t)
+    t.settle()
+    flows = [flow for flow in swapping.steady(everywhere, local, RATE_MS) if flow.kept]
+    by_pod = {flow.name for flow in flows if flow.sender is POD and flow.kind == "tcp-new"}
+    running = traffic.Traffic(t, flows).wait_flowing()
+    family = "ip" if t.family == V4 else "ip6"
+    # Before the proxy's own rules; not for twins, which have another port.
+    rule = f"{family} saddr {POD.ip(t.family)} tcp dport {traffic.PORT} masquerade"
+    table = f"table {family} hides {{\nchain post {{\ntype nat hook postrouting priority 90\n{rule}\n}}\n}}\n"
+    t.topology.run("node", "nft", "-f", "-", stdin=table)
+    t.defer(lambda: t.topology.run("node", "nft", "delete", "table", family, "hides", check=False))
+    t.wait_until(lambda: all(running.progress()[name]["failed"] for name in by_pod), "connections of the pod fail")
+    counts = running.stop()
+    for flow in flows:
+        found = traffic.faults(flow, counts, True, busy=t.busiest.load)
+        wrong = any("the server saw the client as" in sentence for sentence in found)
+        t.require(wrong == (flow.name in by_pod), f"{flow.name}: {found}")
+
+
 @own_daemon(None, "the traffic of these tests opens at most 256 connections at once after a pause, and catches up",
             families=(V4,), sources=["manifests"], backends=["iptables"])
 def catches_up(t):

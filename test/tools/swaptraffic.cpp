@@ -22,7 +22,7 @@ volatile std::sig_atomic_t progress_requested = 0;
 namespace {
 
 constexpr const char* kUsage =
-    "usage: swaptraffic serve --name NAME --port P... [--ready-file FILE]    TCP and UDP, answers NAME and what was asked\n"
+    "usage: swaptraffic serve --name NAME --port P... [--ready-file FILE]    TCP and UDP, answers NAME@CLIENT and what was asked\n"
     "       swaptraffic run [--seconds S] FLOW...    until SIGTERM without --seconds\n"
     "FLOW is KIND,NAME=VALUE,... with to=ADDRESS and port=P, and:\n"
     "  label=TEXT     its name in the result\n"
@@ -32,6 +32,7 @@ constexpr const char* kUsage =
     "  late=MS        what takes longer is late (100)\n"
     "  patience=MS    what takes longer has failed (5000 new, 15000 held) or is lost (1000 UDP)\n"
     "  expect=A/B     an answer from another server is a failure\n"
+    "  seen=ADDRESS   an answer to another client address is a failure\n"
     "KIND is tcp-new (connect, ask, be answered, close), tcp-held (requests on open connections) or udp-fixed.\n";
 
 void on_stop(int) { stop_requested = 1; }

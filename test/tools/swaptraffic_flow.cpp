@@ -53,6 +53,7 @@ FlowOptions parse_flow(const std::string& word) {
     else if (name == "late") made.late = milliseconds(value, name);
     else if (name == "patience") made.patience = milliseconds(value, name);
     else if (name == "expect") made.expect = split(value, '/');
+    else if (name == "seen") made.seen = value;
     else throw netecho::UsageError(word + ": unknown " + name);
   }
   if (to.empty() || port == 0) throw netecho::UsageError(word + ": to= and port= are missing");
@@ -101,11 +102,14 @@ std::uint64_t Flow::repetitions(int fd) {
   return info.tcpi_total_retrans;
 }
 
-void Flow::answered(double planned, double time, std::string_view server) {
-  const std::string name(server);
+void Flow::answered(double planned, double time, std::string_view from) {
+  const std::string name(from.substr(0, from.find('@')));
   const std::vector<std::string>& expected = options_.expect;
   if (!expected.empty() && std::find(expected.begin(), expected.end(), name) == expected.end()) {
     return tally_.failed(time, "answered by " + name);
+  }
+  if (!options_.seen.empty() && from.substr(std::min(name.size() + 1, from.size())) != options_.seen) {
+    return tally_.failed(time, "the server saw the client as " + std::string(from));
   }
   tally_.answered(planned, time, name);
 }

@@ -28,6 +28,7 @@ struct FlowOptions {
   double patience = 0;
   std::size_t count = 0;
   std::vector<std::string> expect;  // empty: any server
+  std::string seen;                 // address of the client at the server; empty: any
 };
 
 // Throws netecho::UsageError.
@@ -70,8 +71,8 @@ class Flow {
   [[nodiscard]] int dial(int type, std::uint16_t port) const;
   // The number of retransmitted segments of this TCP socket.
   [[nodiscard]] static std::uint64_t repetitions(int fd);
-  // Counts a valid answer, "SERVER WHAT".
-  void answered(double planned, double time, std::string_view server);
+  // Counts a valid answer, "SERVER@CLIENT WHAT"; `from` is the part before the blank.
+  void answered(double planned, double time, std::string_view from);
 
   FlowOptions options_;
   Tally tally_;

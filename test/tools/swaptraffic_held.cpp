@@ -148,7 +148,7 @@ class TcpHeld final : public Flow {
     }
   }
 
-  // "SERVER NUMBER"; answers have the order of the requests.
+  // "SERVER@CLIENT NUMBER"; answers have the order of the requests.
   void take(Connection& connection, std::string_view line, double time) {
     const std::size_t space = line.find(' ');
     if (connection.asked.empty() || space == std::string_view::npos ||

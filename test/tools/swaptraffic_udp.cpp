@@ -103,7 +103,7 @@ class UdpFixed final : public Flow {
     }
   }
 
-  // "SERVER NUMBER"
+  // "SERVER@CLIENT NUMBER"
   void take(std::string_view text, double time) {
     const std::size_t space = text.find(' ');
     std::uint64_t number = 0;

@@ -231,14 +231,14 @@ def steady(everywhere, local, every_ms=5):
     beat = round(20 * pace.SLOWNESS * max(1, divisor / 2))
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
-        Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often),
+        Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often, kept=True),
         Flow("new connections from the node", "tcp-new", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=rare),
         Flow("new connections to the node port", "tcp-new", a.NODE2, node_port.ip, node_port.port, both, every_ms=rare),
-        Flow("new connections to the node port (Local)", "tcp-new", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=rare),
-        Flow("UDP to the cluster IP", "udp-fixed", POD, cluster.ip, cluster.port, both, every_ms=beat, count=2),
+        Flow("new connections to the node port (Local)", "tcp-new", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=rare, kept=True),
+        Flow("UDP to the cluster IP", "udp-fixed", POD, cluster.ip, cluster.port, both, every_ms=beat, count=2, kept=True),
         Flow("UDP from the node", "udp-fixed", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=beat),
         Flow("UDP to the node port", "udp-fixed", a.NODE2, node_port.ip, node_port.port, both, every_ms=beat),
-        Flow("UDP to the node port (Local)", "udp-fixed", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat),
+        Flow("UDP to the node port (Local)", "udp-fixed", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat, kept=True),
     ]
 
 
@@ -248,10 +248,10 @@ def held(everywhere, local):
     beat = round(50 * pace.SLOWNESS)
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
-        Flow("held to the cluster IP", "tcp-held", POD, cluster.ip, cluster.port, both, every_ms=beat, count=4),
+        Flow("held to the cluster IP", "tcp-held", POD, cluster.ip, cluster.port, both, every_ms=beat, count=4, kept=True),
         Flow("held from the node", "tcp-held", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=beat, count=4),
         Flow("held to the node port", "tcp-held", a.NODE2, node_port.ip, node_port.port, both, every_ms=beat, count=4),
-        Flow("held to the node port (Local)", "tcp-held", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat, count=4),
+        Flow("held to the node port (Local)", "tcp-held", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat, count=4, kept=True),
     ]
 
 

@@ -46,7 +46,7 @@ _serial = itertools.count(1)
 class Flow:
     """`ip` and `port` are those of the Service, `expect` has the endpoints that may answer. Each endpoint has a twin; all twins
     together send as many packets as the flow. Kind "udp-new" is "udp-fixed" with a port for each datagram, so that no datagram
-    meets an entry of conntrack; it ignores `count`."""
+    meets an entry of conntrack; it ignores `count`. `kept`: endpoints see the address of the sender, as they do of twins."""
 
     name: str
     kind: str
@@ -56,6 +56,7 @@ class Flow:
     expect: tuple
     every_ms: int
     count: int = 1
+    kept: bool = False
 
     @property
     def twins(self):
@@ -67,17 +68,19 @@ class Flow:
 
     def words(self, patience_ms):
         """The arguments of swaptraffic for the flow and its twins. A request without an answer fails after `patience_ms`."""
-        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, patience_ms)]
-        return made + [self._word(twin, host.ip(self.family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), patience_ms)
+        made = [self._word(self.name, self.ip, self.port, self.expect, self.every_ms, patience_ms, self.kept)]
+        return made + [self._word(twin, host.ip(self.family), STRAIGHT_PORT, [host], self.every_ms * len(self.expect), patience_ms, True)
                        for twin, host in zip(self.twins, self.expect)]
 
-    def _word(self, label, ip, port, expect, every_ms, patience_ms):
+    def _word(self, label, ip, port, expect, every_ms, patience_ms, kept):
         kind, count = self.kind, self.count
         if kind == "udp-new":
             kind, count, every_ms = "udp-fixed", -(-FORGOTTEN_MS // every_ms), max(FORGOTTEN_MS, every_ms)
         parts = [kind, f"label={label}", f"to={ip}", f"port={port}", f"late={LATE_MS}", f"every={every_ms}", f"count={count}",
                  f"from={self.sender.ip(self.family)}", f"expect={'/'.join(host.name for host in expect)}",
                  f"patience={patience_ms}"]
+        if kept:
+            parts.append(f"seen={self.sender.ip(self.family)}")
         if self.kind == "udp-fixed":
             parts.append(f"from-port={next(_udp_ports)}")
         return ",".join(parts)
