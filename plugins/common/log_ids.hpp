@@ -113,6 +113,9 @@ SLUICE_LOG_ID(kOpenFilesUnreadable, "open-files-unreadable", "warning",
 SLUICE_LOG_ID(kRealServerDrainFailed, "real-server-drain-failed", "warning",
               "The kernel rejected a change of a draining real server; the daemon retries.",
               "");
+SLUICE_LOG_ID(kRelayDrainEnded, "relay-drain-ended", "info",
+              "--cleanup ended processes that continued relayed connections of earlier daemons, and these connections.",
+              "");
 SLUICE_LOG_ID(kRelayHampered, "relay-hampered", "warning",
               "The relay lacks file descriptors, kernel memory, local ports or epoll watches, or reached "
               "maxConnections. New TCP connections wait.",

@@ -385,6 +385,10 @@ void UserspaceBackend::retire_leftovers(const std::vector<std::string>& claims) 
 
 abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   valid_ = false;
+  if (const std::size_t ended = end_drain_processes(); ended != 0) {
+    log().info(log_id::kRelayDrainEnded, "connections of earlier daemons ended; processes sluice-drain stopped: " +
+                                             std::to_string(ended));
+  }
   try {
     kernel_->tools();
   } catch (const sdk::Failure& failure) {

@@ -159,10 +159,9 @@ constexpr std::array kRows{
          "Services whose endpoints receive the client address by PROXY protocol v2 (TCP only; the endpoints must "
          "expect it)."},
         proxy_protocol},
-    Row{{"stopDrainTimeout", false, "0s", "a duration from 0s to 24h",
+    Row{{"stopDrainTimeout", false, "30s", "a duration from 0s to 24h",
          "Maximum time for which established TCP connections continue after the daemon has been stopped, in a process "
-         "of their own; 0s resets them. Has no effect in a systemd service, nor if the daemon is process 1 of a "
-         "container."},
+         "of their own; 0s resets them. Has no effect under a service manager or in a container."},
         [](std::string_view value, Context& to) { return duration(value, to.settings.relay.stop_drain, 0ms, 24h); }},
     Row{{"tcpIdleTimeout", false, "0s", "0s (for ever), or a duration up to 720h",
          "Timeout after which a TCP connection without traffic in either direction is closed; 0s disables it."},

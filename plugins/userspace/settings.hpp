@@ -57,7 +57,7 @@ struct RelaySettings {
   std::chrono::milliseconds udp_timeout{30000};  // as nf_conntrack_udp_timeout; 250 ms in BEH 8.5
   WhenRemoved when_removed = WhenRemoved::kKeep;
   std::chrono::milliseconds drain{30000};
-  std::chrono::milliseconds stop_drain{0};  // at the end of the daemon; 0: connections are reset
+  std::chrono::milliseconds stop_drain{30'000};  // at the end of the daemon; 0: connections are reset
   std::size_t max_connections = 0;      // TCP, all Services together; 0: as many as descriptors allow
   std::size_t max_udp_clients = 65536;  // all Services together; the client that is idle longest is evicted first
   std::size_t pipe_bytes = 1 << 20;     // of one direction of one connection, while it is busy

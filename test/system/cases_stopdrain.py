@@ -1,12 +1,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Userspace mode with stopDrainTimeout: established connections continue while the daemon is restarted."""
+"""Userspace mode: established connections continue while the daemon is restarted, for stopDrainTimeout."""
 
 import contextlib
 import hashlib
 import os
 import signal
 import threading
+import time
 
 from lib import holders, pace, swapping, talk
 from lib.addresses import E1
@@ -22,12 +23,12 @@ PIECE = os.urandom(1 << 16)
 PIECES = 1500
 
 
-def served(t, timeout):
+def served(t, timeout=None):
     """A Service with one endpoint, and its daemon. Returns the server, the Service and the daemon."""
     server, number = talk.listen(t, E1)
     service = t.service([ready(E1)], ports=[("p80", 80, number)])
     manifests = f"manifests: {t.bench.source.daemon_flags()[1]}\n"
-    daemon = swapping.Swappable(t, t.bench.backend, more=manifests + MORE.format(timeout=timeout))
+    daemon = swapping.Swappable(t, t.bench.backend, more=manifests + (MORE.format(timeout=timeout) if timeout else ""))
     t.settle()
     return server, service, daemon
 
@@ -72,6 +73,50 @@ def restarts(t):
         t.require(talk.receive(endpoint) == talk.END, "the end of the client does not arrive as an end")
         endpoint.close()
     wait_no_drains(t, "without any")
+
+
+@own_daemon(None, "without a setting, established connections continue for 30 s after SIGTERM, while the next daemon serves new ones",
+            **ONLY_HERE)
+def by_default(t):
+    server, service, daemon = served(t)
+    pair = talk.conversation(t, service, server)
+    begun = time.monotonic()
+    daemon.daemon.stop()
+    t.require(daemon.daemon.wait_logged("1 TCP connection ", CONTINUES, "at most 30 s"), daemon.daemon.log_tail())
+    t.require(talk.is_connected(*pair), "the connection is broken while no daemon runs")
+    daemon.start()
+    t.require(talk.is_connected(*talk.conversation(t, service, server)), "a new connection does not work")
+    continues = len(drains(t)) == 1 and talk.is_connected(*pair)
+    # An emulated machine may need longer than the drain lasts.
+    t.require(continues or time.monotonic() - begun > 30, f"the connection is broken; processes that drain: {drains(t)}")
+    t.require(counted(t) == 0, f"{counted(t)} connections are counted as lost")
+    t.require(talk.receive(pair[0], pace.stretched(60)) in (talk.END, talk.RESET), "the connection continues after a minute")
+    wait_no_drains(t, "after 30 s")
+
+
+@own_daemon(None, "with stopDrainTimeout: 0s, connections end with the daemon", **ONLY_HERE)
+def off(t):
+    server, service, daemon = served(t, "0s")
+    client, _ = talk.conversation(t, service, server)
+    daemon.daemon.stop()
+    t.require(talk.receive(client) in (talk.END, talk.RESET), "the connection continues")
+    t.require(not drains(t), f"processes {drains(t)} continue connections")
+    daemon.start()
+
+
+@own_daemon(None, "--cleanup ends the connections that continue, and says so in one line", **ONLY_HERE)
+def cleaned_up(t):
+    server, service, daemon = served(t, "1h")
+    client, endpoint = talk.conversation(t, service, server)
+    daemon.daemon.stop()
+    t.require(talk.is_connected(client, endpoint) and len(drains(t)) == 1, f"processes {drains(t)} continue connections")
+    done = t.bench.cleanup()
+    t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-600:]}")
+    lines = [line for line in done.stderr.splitlines() if "processes sluice-drain stopped: 1" in line]
+    t.require(len(lines) == 1, f"lines about it: {lines}: {done.stderr[-600:]}")
+    t.require(not drains(t), f"processes {drains(t)} continue connections after --cleanup")
+    t.require(talk.receive(client) in (talk.END, talk.RESET), "the connection continues")
+    daemon.start()
 
 
 @own_daemon(None, "a transfer that keeps pipes and buffers full passes whole over a restart, in both directions", **ONLY_HERE)

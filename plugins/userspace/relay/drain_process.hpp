@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <set>
 #include <string_view>
@@ -21,12 +22,21 @@ struct DrainWork {
   std::chrono::milliseconds timeout;
 };
 
-// Whether a process that this one starts can outlive it: not with process 1 of a container, nor in a service of
-// systemd, which waits for all its processes and then kills them. `cgroups` is the content of /proc/self/cgroup.
-bool can_be_outlived(pid_t process, std::string_view cgroups);
+struct Surroundings {
+  pid_t process;                     // process ID of the daemon
+  std::string_view cgroups;          // content of /proc/self/cgroup
+  std::string_view cgroups_of_init;  // of /proc/1/cgroup
+  std::string_view environment;      // of /proc/self/environ, which still has variables that the daemon removed
+};
+// Whether a process that the daemon starts can outlive it: not with process 1 of a container, nor in a container that
+// shares the process IDs of the node, nor under a service manager. These kill all processes of a container or service.
+bool can_be_outlived(const Surroundings& daemon);
 bool can_be_outlived();
 
 // False: fork() failed. Does not return in the new process, which uses no other thread, lock or log of this one.
 bool drain_in_new_process(const DrainWork& work) noexcept;
+
+// Ends such processes of earlier daemons in the network namespace of this thread, and returns their number.
+std::size_t end_drain_processes();
 
 }  // namespace sluice::userspace

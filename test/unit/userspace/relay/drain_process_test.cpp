@@ -6,13 +6,16 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <new>
+#include <thread>
 
 #include "lib/fd.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/skip.hpp"
 
 namespace sluice::userspace {
 namespace drain_process_test {
@@ -40,19 +43,28 @@ struct Pair {
 
 class DrainProcessTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(DrainProcessTest);
-  CPPUNIT_TEST(process_1_and_a_service_of_systemd_cannot_be_outlived);
+  CPPUNIT_TEST(process_1_services_and_containers_cannot_be_outlived);
   CPPUNIT_TEST(the_work_continues_until_it_is_done);
   CPPUNIT_TEST(the_work_ends_at_the_timeout);
   CPPUNIT_TEST(an_exception_ends_only_the_new_process);
+  CPPUNIT_TEST(processes_of_earlier_daemons_are_found_and_ended);
   CPPUNIT_TEST_SUITE_END();
 
  public:
-  void process_1_and_a_service_of_systemd_cannot_be_outlived() {
-    CPPUNIT_ASSERT(can_be_outlived(2, "0::/user.slice/user-0.slice/session-1.scope\n"));
-    CPPUNIT_ASSERT(can_be_outlived(2, ""));
-    CPPUNIT_ASSERT(!can_be_outlived(1, "0::/\n"));
-    CPPUNIT_ASSERT(!can_be_outlived(2, "0::/system.slice/sluiced.service\n"));
-    CPPUNIT_ASSERT(!can_be_outlived(2, "4:memory:/\n1:name=systemd:/system.slice/sluiced.service\n0::/\n"));
+  void process_1_services_and_containers_cannot_be_outlived() {
+    CPPUNIT_ASSERT(can_be_outlived({2, "0::/user.slice/user-0.slice/session-1.scope\n", "0::/init.scope\n", {}}));
+    CPPUNIT_ASSERT(can_be_outlived({2, "0::/\n", "0::/\n", {}}));
+    CPPUNIT_ASSERT(can_be_outlived({2, "", "", {}}));
+    CPPUNIT_ASSERT(can_be_outlived({2, "4:memory:/docker/1\n", "4:memory:/docker/1\n", {}}));  // not process 1
+    CPPUNIT_ASSERT(!can_be_outlived({1, "0::/\n", "0::/\n", {}}));
+    CPPUNIT_ASSERT(!can_be_outlived({2, "0::/system.slice/sluiced.service\n", "0::/init.scope\n", {}}));
+    CPPUNIT_ASSERT(!can_be_outlived({2, "4:memory:/\n1:name=systemd:/system.slice/sluiced.service\n0::/\n", "", {}}));
+    using namespace std::string_view_literals;
+    CPPUNIT_ASSERT(can_be_outlived({2, "0::/\n", "0::/\n", "HOME=/\0NOT_NOTIFY_SOCKET=/a\0"sv}));
+    CPPUNIT_ASSERT(!can_be_outlived({2, "0::/\n", "0::/\n", "HOME=/\0NOTIFY_SOCKET=/a\0"sv}));
+    // Containers that share the process IDs of the node, with and without a cgroup namespace.
+    CPPUNIT_ASSERT(!can_be_outlived({2, "0::/\n", "0::/../../../init.scope\n", {}}));
+    CPPUNIT_ASSERT(!can_be_outlived({2, "0::/kubepods.slice/kubepods-pod1.slice/a.scope\n", "0::/init.scope\n", {}}));
   }
 
   void the_work_continues_until_it_is_done() {
@@ -85,6 +97,33 @@ class DrainProcessTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(drain_in_new_process({{kept.far.get()}, [] { throw std::bad_alloc(); }, [] { return false; }, 1h}));
     kept.far.reset();
     CPPUNIT_ASSERT_EQUAL('-', kept.receive());
+  }
+
+  void processes_of_earlier_daemons_are_found_and_ended() {
+    Pair first, second, elsewhere;
+    const auto start = [](Pair& pair) {
+      const auto near_is_closed = [&pair] {
+        char byte = 0;
+        return ::recv(pair.far.get(), &byte, 1, MSG_DONTWAIT) == 0;
+      };
+      CPPUNIT_ASSERT(drain_in_new_process({{pair.far.get()}, [] {}, near_is_closed, 1h}));
+      pair.far.reset();
+    };
+    start(elsewhere);
+    std::size_t ended = 0;
+    bool separate = false;
+    std::thread([&] {
+      separate = ::unshare(CLONE_NEWNET) == 0;
+      if (!separate) return;
+      for (Pair* const pair : {&first, &second}) start(*pair);
+      ended = end_drain_processes();
+    }).join();
+    if (!separate) return test::skip("a network namespace of its own needs root");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), ended);
+    CPPUNIT_ASSERT_EQUAL('-', first.receive());
+    CPPUNIT_ASSERT_EQUAL('-', second.receive());
+    char byte = 0;
+    CPPUNIT_ASSERT_EQUAL(ssize_t(-1), ::recv(elsewhere.near.get(), &byte, 1, MSG_DONTWAIT));  // it runs
   }
 };
 
