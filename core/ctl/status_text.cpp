@@ -107,10 +107,17 @@ std::string not_programmed(const std::string& family, const json& list) {
   return out;
 }
 
+std::string client_addresses(const std::string& family, const json& addresses) {
+  if (!addresses.is_object()) return {};
+  if (member(addresses, "kept") == true) return family + " client addresses: kept as in iptables mode\n";
+  return family + " client addresses: hidden, endpoints see the node: " + text(addresses, "missing") + " is missing; " +
+         text(addresses, "remedy") + "\n";
+}
+
 std::string families(const json& list) {
   Table state({"FAMILY", "STATE", "GENERATION", "PORTS", "OWNED", "FULL SYNCS", "DELTA SYNCS", "REPAIRS", "FAILURES"});
   Table last({"FAMILY", "LAST SYNC", "KIND", "TOOK", "WRITES", "RESULT"});
-  std::string problems;
+  std::string remarks;
   for (const json& entry : list) {
     const std::string name = text(entry, "family");
     state.add({name, either(member(entry, "synced"), "synced", "not synced"), text(entry, "generation"),
@@ -121,19 +128,20 @@ std::string families(const json& list) {
       last.add({name, text(apply, "at"), text(apply, "kind"), duration(member(apply, "seconds")),
                 text(apply, "kernel_writes"), text(apply, "result")});
     }
-    const auto add_problem = [&](const char* what, std::string_view key) {
-      if (const std::string value = text(entry, key); value != "-") problems += name + " " + what + ": " + value + "\n";
+    const auto add_remark = [&](const char* what, std::string_view key) {
+      if (const std::string value = text(entry, key); value != "-") remarks += name + " " + what + ": " + value + "\n";
     };
-    problems += not_programmed(name, member(entry, "not_programmed"));
-    add_problem("error", "last_error");
+    remarks += not_programmed(name, member(entry, "not_programmed"));
+    add_remark("error", "last_error");
     const json& failure = member(entry, "last_failure");
     if (failure.is_object() && text(entry, "last_error") == "-") {
-      problems += name + " last failure: " + text(failure, "at") + ", " + text(failure, "error") + "\n";
+      remarks += name + " last failure: " + text(failure, "at") + ", " + text(failure, "error") + "\n";
     }
-    add_problem("unwell", "unwell");
-    add_problem("overdue", "overdue");
+    add_remark("unwell", "unwell");
+    add_remark("overdue", "overdue");
+    remarks += client_addresses(name, member(entry, "client_addresses"));
   }
-  return state.print() + last.print() + (problems.empty() ? "" : "\n" + problems);
+  return state.print() + last.print() + (remarks.empty() ? "" : "\n" + remarks);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The JSON object for `sluicectl status`.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -66,6 +67,25 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
   return out;
 }
 
+// Null if the backend does not report it. A backend reports, for each thing that it may miss, whether it does.
+json client_addresses_json(const observe::PluginMetrics& metrics, const std::string& backend, lib::Family family) {
+  const std::pair<std::string, std::string> of_family{"ip_family", lib::family_name(family)};
+  json out;
+  for (const auto& [labels, hidden] : metrics.gauge("sluice_" + backend + "_client_addresses_hidden")) {
+    if (std::find(labels.begin(), labels.end(), of_family) == labels.end()) continue;
+    if (out.is_null()) out = {{"kept", true}};
+    const auto missing =
+        std::find_if(labels.begin(), labels.end(), [](const auto& label) { return label.first == "missing"; });
+    if (hidden == 0 || missing == labels.end()) continue;
+    const bool capability = missing->second.starts_with("CAP_");
+    out = {{"kept", false},
+           {"missing", missing->second},
+           {"remedy", capability ? "run the daemon with the capability " + missing->second
+                                 : "load the kernel module " + missing->second + " and restart the daemon"}};
+  }
+  return out;
+}
+
 json kept_json(const lifecycle::DescriptorKeeper::Statistics& kept) {
   json out = {{"count", kept.kept}, {"store", kept.store}, {"pending", kept.pending}};
   if (kept.holder != 0) out["holder"] = kept.holder;
@@ -121,7 +141,11 @@ json StateReader::status(const reload::ReloadStatus& reload) const {
                          {"last_error", r.last_error}});
   }
   json families = json::array();
-  for (const auto& of : active->families()) families.push_back(family_json(*of, store));
+  for (const auto& of : active->families()) {
+    families.push_back(family_json(*of, store));
+    json addresses = client_addresses_json(reports_.metrics().of_plugins(), plugin.id(), of->family);
+    if (!addresses.is_null()) families.back()["client_addresses"] = std::move(addresses);
+  }
   json out = {
       {"version", kVersion},
       {"mode", plugin.id()},

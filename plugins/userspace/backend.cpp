@@ -200,11 +200,18 @@ void UserspaceBackend::report_affinity_file() {
 
 void UserspaceBackend::probe_client_addresses() {
   if (!owns_node_) return;
-  const std::string problem = client_address_problem(family());
-  keeps_clients_ = problem.empty();
+  const ClientAddressProblem problem = client_address_problem(family());
+  keeps_clients_ = problem.missing.empty();
+  // The daemon shows the series of this name in its status.
+  for (const std::string_view need : kClientAddressNeeds) {
+    const std::string labels = std::string(family() == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") +
+                               ",missing=\"" + std::string(need) + "\"";
+    host().metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_client_addresses_hidden"), sdk::view(labels),
+                  need == problem.missing ? 1 : 0);
+  }
   if (keeps_clients_) return;
   log().warning(log_id::kClientAddressHidden,
-                "endpoints see the address of the node instead of the client's: " + problem);
+                "endpoints see the address of the node instead of the client's: " + problem.sentence);
 }
 
 // Reports the connections that were lost with an earlier process.

@@ -53,7 +53,7 @@ void probe_socket_mark(abi::Family family) {
                      failure);
 }
 
-std::string client_address_problem(abi::Family family) {
+ClientAddressProblem client_address_problem(abi::Family family) {
   const auto documentation = [family](std::uint8_t last) {
     abi::Address address{};
     const std::uint8_t v4[] = {192, 0, 2, last};
@@ -71,18 +71,18 @@ std::string client_address_problem(abi::Family family) {
   const int failure = conntrack.create(flow, {client, client.port(), client.port()}, 1);
   conntrack.remove(flow);
   if (failure == EPERM || failure == EACCES) {
-    return "cannot create conntrack entries; run the daemon with the capability CAP_NET_ADMIN";
+    return {kNetAdmin, "cannot create conntrack entries; run the daemon with the capability CAP_NET_ADMIN"};
   }
   // EEXIST: a backend of the other family or an old one probes at the same time.
   if (failure != 0 && failure != EEXIST) {
-    return "cannot create conntrack entries: " + lib::netlink::error_text(failure) +
-           "; load the kernel modules nf_conntrack_netlink and nf_nat";
+    return {kConntrackNetlink, "cannot create conntrack entries: " + lib::netlink::error_text(failure) +
+                                   "; load the kernel modules nf_conntrack_netlink and nf_nat"};
   }
   lib::Fd socket;
   const int raw = open_raw_packet_socket(sdk::socket_family(family), 0, socket);
   if (raw == 0) return {};
-  return "cannot open a raw socket: " + lib::netlink::error_text(raw) +
-         "; run the daemon with the capability CAP_NET_RAW";
+  return {kNetRaw, "cannot open a raw socket: " + lib::netlink::error_text(raw) +
+                       "; run the daemon with the capability CAP_NET_RAW"};
 }
 
 }  // namespace sluice::userspace

@@ -212,3 +212,35 @@ def ask_and_answer(t, client, server, occasion):
     t.require(seen[:2] == client.getsockname()[:2], f"{occasion} the endpoint saw {seen}")
     server.sendto(b"answer", seen)
     t.require(talk.receive(client) == b"answer", f"{occasion} no answer")
+
+
+@own_daemon(None, "the status says that client addresses are kept, or names the capability that is missing and the remedy",
+            families=a.FAMILIES, sources=("manifests",), backends=("iptables", "userspace"), variants=("nft",))
+def in_the_status(t):
+    service = t.service([ready(E2)])
+    t.settle()
+    if t.bench.backend != "userspace":
+        t.require(not addresses_of(t), f"another mode reports {addresses_of(t)}")
+        return
+    t.expect(POD, service.cluster(), kept(E2))
+    t.require(addresses_of(t) == {"kept": True}, f"with every capability: {addresses_of(t)}")
+    family = {a.V4: "IPv4", a.V6: "IPv6"}[t.family]
+    t.require(f"{family} client addresses: kept" in t.bench.daemon.status_page(), t.bench.daemon.status_page())
+    complete = t.bench.daemon.command
+    t.bench.daemon.stop()
+    t.bench.daemon.command = lambda *flags: ["setpriv", "--bounding-set=-net_raw", *complete(*flags)]
+    t.bench.start_daemon()
+    t.settle()
+    t.expect(POD, service.cluster(), masqueraded(E2))
+    remedy = "run the daemon with the capability CAP_NET_RAW"
+    wanted = {"kept": False, "missing": "CAP_NET_RAW", "remedy": remedy}
+    t.require(addresses_of(t) == wanted, f"without CAP_NET_RAW: {addresses_of(t)}")
+    page = t.bench.daemon.status_page()
+    t.require(f"{family} client addresses: hidden, endpoints see the node: CAP_NET_RAW is missing; {remedy}" in page, page)
+    t.require(t.bench.daemon.wait_logged("endpoints see the address of the node", "CAP_NET_RAW"), t.bench.daemon.log_tail())
+
+
+def addresses_of(t):
+    """What the status says of client addresses in the family of the trial."""
+    name = {a.V4: "IPv4", a.V6: "IPv6"}[t.family]
+    return next((one.get("client_addresses") for one in t.status()["families"] if one["family"] == name), None)

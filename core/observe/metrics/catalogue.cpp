@@ -358,6 +358,10 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
     {"sluice_userspace_claims", kGauge, "ip_family",
      "Number of node ports held for Services.", "",
      kBackend},
+    {"sluice_userspace_client_addresses_hidden", kGauge, "ip_family, missing",
+     "Whether endpoints of userspace mode see the node instead of clients (1), as of its last start, by what is missing.",
+     "missing: CAP_NET_ADMIN, CAP_NET_RAW, or the module nf_conntrack_netlink.",
+     kBackend},
     {"sluice_userspace_client_addresses_total", kCounter, "result",
      "Number of dials and UDP clients of the userspace proxy, by the source address that the endpoint sees.",
      "result: kept (the client's address), masqueraded (the node's, as in iptables mode), or failed (the node's, "

@@ -153,6 +153,15 @@ std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind k
   return {};
 }
 
+std::map<PluginMetrics::Labels, double> PluginMetrics::gauge(std::string_view name) const {
+  std::map<Labels, double> out;
+  const lib::Lock lock(mutex_);
+  const auto found = metrics_.find(name);
+  if (found == metrics_.end() || found->second.type != prometheus::MetricType::Gauge) return out;
+  for (const auto& [labels, series] : found->second.series) out.emplace(labels, series.value);
+  return out;
+}
+
 std::vector<prometheus::MetricFamily> PluginMetrics::Collect() const {
   const auto client_metric = [](const Labels& labels) {
     prometheus::ClientMetric out;

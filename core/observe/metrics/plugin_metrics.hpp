@@ -39,9 +39,11 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
               double value) override;
   std::vector<prometheus::MetricFamily> Collect() const override;
 
- private:
   using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted
+  // The series of a gauge; empty if no backend has reported it.
+  std::map<Labels, double> gauge(std::string_view name) const;
 
+ private:
   struct Series {
     double value = 0;                    // sum of a histogram
     std::vector<std::uint64_t> buckets;  // of a histogram; the last is +Inf

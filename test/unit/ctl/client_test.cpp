@@ -37,6 +37,7 @@ class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(times_out_if_the_daemon_does_not_reply);
   CPPUNIT_TEST(formats_a_status);
   CPPUNIT_TEST(a_current_error_replaces_the_last_failure);
+  CPPUNIT_TEST(says_whether_client_addresses_are_kept);
   CPPUNIT_TEST(lists_the_first_service_ports_that_are_not_programmed);
   CPPUNIT_TEST(a_recording_has_its_own_line);
   CPPUNIT_TEST(missing_and_invalid_fields_are_dashes);
@@ -201,6 +202,19 @@ class CtlTest : public CppUnit::TestFixture {
     const std::string page = status_text({{"families", {family}}});
     CPPUNIT_ASSERT_MESSAGE(page, page.find("\nIPv4 error: no space\n") != std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(page, page.find("last failure") == std::string::npos);
+  }
+
+  void says_whether_client_addresses_are_kept() {
+    const auto page = [](const json& addresses) {
+      return status_text({{"families", {{{"family", "IPv4"}, {"client_addresses", addresses}}}}});
+    };
+    const std::string kept = page({{"kept", true}});
+    CPPUNIT_ASSERT_MESSAGE(kept, kept.find("\nIPv4 client addresses: kept as in iptables mode\n") != std::string::npos);
+    const std::string hidden = page({{"kept", false}, {"missing", "CAP_NET_RAW"}, {"remedy", "grant it"}});
+    CPPUNIT_ASSERT_MESSAGE(
+        hidden, hidden.find("\nIPv4 client addresses: hidden, endpoints see the node: CAP_NET_RAW is missing; grant it\n") !=
+                    std::string::npos);
+    CPPUNIT_ASSERT(page(nullptr).find("client addresses") == std::string::npos);
   }
 
   void lists_the_first_service_ports_that_are_not_programmed() {

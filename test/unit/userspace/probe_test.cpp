@@ -19,8 +19,8 @@ namespace sluice::userspace {
 namespace probe_test {
 
 // The problem on a thread without this capability.
-std::string problem_without(unsigned capability, abi::Family family) {
-  std::string problem;
+ClientAddressProblem problem_without(unsigned capability, abi::Family family) {
+  ClientAddressProblem problem;
   std::thread([&] {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, 2> sets{};
@@ -40,8 +40,9 @@ class ProbeTest : public CppUnit::TestFixture {
 
   static constexpr std::array kFamilies{abi::Family::kIpv4, abi::Family::kIpv6};
 
-  static void expect_named(const std::string& capability, const std::string& problem) {
-    CPPUNIT_ASSERT_MESSAGE(problem, problem.find(capability) != std::string::npos);
+  static void expect_named(const std::string& capability, const ClientAddressProblem& problem) {
+    CPPUNIT_ASSERT_EQUAL(capability, std::string(problem.missing));
+    CPPUNIT_ASSERT_MESSAGE(problem.sentence, problem.sentence.find(capability) != std::string::npos);
   }
 
   void without_net_admin_it_is_named() {
@@ -50,8 +51,8 @@ class ProbeTest : public CppUnit::TestFixture {
 
   void without_net_raw_it_is_named() {
     for (const abi::Family family : kFamilies) {
-      const std::string problem = client_address_problem(family);
-      if (!problem.empty()) return test::skip(problem);
+      const ClientAddressProblem problem = client_address_problem(family);
+      if (!problem.missing.empty()) return test::skip(problem.sentence);
       expect_named("CAP_NET_RAW", problem_without(CAP_NET_RAW, family));
     }
   }

@@ -26,6 +26,7 @@ constexpr auto kWhole = abi::MetricKind::kCounterSet;
 class PluginMetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PluginMetricsTest);
   CPPUNIT_TEST(values_add_up_or_replace);
+  CPPUNIT_TEST(series_of_a_gauge_are_found_by_name);
   CPPUNIT_TEST(one_set_of_labels_is_one_series_in_any_order);
   CPPUNIT_TEST(invalid_names_are_dropped);
   CPPUNIT_TEST(names_of_the_daemon_are_reserved);
@@ -73,6 +74,17 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), histogram.bucket.at(14).cumulative_count);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), histogram.bucket.back().cumulative_count);
     CPPUNIT_ASSERT_EQUAL(0.0, dropped());
+  }
+
+  void series_of_a_gauge_are_found_by_name() {
+    record(kSet, "a", "x=\"1\"", 2);
+    record(kSet, "a", "x=\"2\"", 3);
+    record(kAdd, "b_total", "", 4);
+    const auto found = metrics_.gauge("a");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), found.size());
+    CPPUNIT_ASSERT_EQUAL(3.0, found.at({{"x", "2"}}));
+    CPPUNIT_ASSERT(metrics_.gauge("b_total").empty());
+    CPPUNIT_ASSERT(metrics_.gauge("c").empty());
   }
 
   void one_set_of_labels_is_one_series_in_any_order() {
