@@ -9,7 +9,7 @@ import struct
 import time
 
 from lib import addresses as a
-from lib import netns_http, talk
+from lib import netns_http, swapping, talk
 from lib.cases import EXT, NODE, POD, Skip, case, kept, masqueraded, own_daemon
 from lib.addresses import E1, E2
 from lib.objects import ready
@@ -29,6 +29,7 @@ TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 19, 20, 21
 RECEIVE_QUEUE, SEND_QUEUE = 1, 2
 FAR = 10_000_000  # bytes beyond the window
 PAUSE = 6  # seconds
+SOON = 5  # seconds
 
 
 def seen_by(t, server):
@@ -244,3 +245,30 @@ def addresses_of(t):
     """What the status says of client addresses in the family of the trial."""
     name = {a.V4: "IPv4", a.V6: "IPv6"}[t.family]
     return next((one.get("client_addresses") for one in t.status()["families"] if one["family"] == name), None)
+
+
+# Occasion, settings of lib/swapping.py, and whether the endpoint sees a pod that connects to the cluster IP.
+CHANGES = (
+    ("masqueradeAll", {"parts": ", masqueradeAll: true"}, False),
+    ("without masqueradeAll", {"parts": ""}, True),
+    ("another range of the cluster", {"cidrs": "10.1.0.0/16,fd00:11::/48"}, False),
+    ("the range of the cluster", {"cidrs": ",".join(a.CLUSTER_CIDR.values())}, True),
+)
+
+
+@own_daemon(None, "masqueradeAll and the range of the cluster change by a reload: new clients have the address that the settings "
+            "require, established connections continue", families=a.FAMILIES, protocols=("tcp", "udp"), sources=("manifests",),
+            backends=("userspace",))
+def changed_by_reload(t):
+    daemon = swapping.Swappable(t, t.bench.backend)
+    service, (server,) = talk.served_at(t, E2)
+    steady = t.service([ready(E2)])
+    t.settle()
+    t.expect(POD, steady.cluster(), kept(E2))
+    for occasion, settings, shown in CHANGES:
+        established = talk.conversation(t, service, server) if t.protocol == "tcp" else ()
+        daemon.write(**settings)
+        daemon.require_reload(occasion)
+        t.expect_soon(POD, steady.cluster(), kept(E2) if shown else masqueraded(E2), SOON)
+        t.require(not established or talk.is_connected(*established), f"{occasion}: an established connection is broken")
+    t.require(daemon.serving() == "userspace" and not daemon.last_swap(), f"the backend was swapped: {daemon.last_swap()}")
