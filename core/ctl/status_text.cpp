@@ -109,7 +109,7 @@ std::string not_programmed(const std::string& family, const json& list) {
 
 std::string client_addresses(const std::string& family, const json& addresses) {
   if (!addresses.is_object()) return {};
-  if (member(addresses, "kept") == true) return family + " client addresses: kept as in iptables mode\n";
+  if (member(addresses, "kept") == true) return family + " client addresses: kept unless rules masquerade them\n";
   return family + " client addresses: hidden, endpoints see the node: " + text(addresses, "missing") + " is missing; " +
          text(addresses, "remedy") + "\n";
 }

@@ -69,7 +69,7 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
 
 // Null if the backend does not report it. A backend reports, for each thing that it may miss, whether it does.
 json client_addresses_json(const observe::PluginMetrics& metrics, const std::string& backend, lib::Family family) {
-  const std::pair<std::string, std::string> of_family{"ip_family", lib::family_name(family)};
+  const std::pair<std::string, std::string> of_family("ip_family", lib::family_name(family));
   json out;
   for (const auto& [labels, hidden] : metrics.gauge("sluice_" + backend + "_client_addresses_hidden")) {
     if (std::find(labels.begin(), labels.end(), of_family) == labels.end()) continue;

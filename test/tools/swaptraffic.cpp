@@ -32,7 +32,7 @@ constexpr const char* kUsage =
     "  late=MS        what takes longer is late (100)\n"
     "  patience=MS    what takes longer has failed (5000 new, 15000 held) or is lost (1000 UDP)\n"
     "  expect=A/B     an answer from another server is a failure\n"
-    "  seen=ADDRESS   an answer to another client address is a failure\n"
+    "  client=ADDRESS an answer to another address of the client is a failure\n"
     "KIND is tcp-new (connect, ask, be answered, close), tcp-held (requests on open connections) or udp-fixed.\n";
 
 void on_stop(int) { stop_requested = 1; }

@@ -53,7 +53,7 @@ FlowOptions parse_flow(const std::string& word) {
     else if (name == "late") made.late = milliseconds(value, name);
     else if (name == "patience") made.patience = milliseconds(value, name);
     else if (name == "expect") made.expect = split(value, '/');
-    else if (name == "seen") made.seen = value;
+    else if (name == "client") made.client = value;
     else throw netecho::UsageError(word + ": unknown " + name);
   }
   if (to.empty() || port == 0) throw netecho::UsageError(word + ": to= and port= are missing");
@@ -108,7 +108,7 @@ void Flow::answered(double planned, double time, std::string_view from) {
   if (!expected.empty() && std::find(expected.begin(), expected.end(), name) == expected.end()) {
     return tally_.failed(time, "answered by " + name);
   }
-  if (!options_.seen.empty() && from.substr(std::min(name.size() + 1, from.size())) != options_.seen) {
+  if (!options_.client.empty() && from.substr(std::min(name.size() + 1, from.size())) != options_.client) {
     return tally_.failed(time, "the server saw the client as " + std::string(from));
   }
   tally_.answered(planned, time, name);

@@ -28,7 +28,7 @@ struct FlowOptions {
   double patience = 0;
   std::size_t count = 0;
   std::vector<std::string> expect;  // empty: any server
-  std::string seen;                 // address of the client at the server; empty: any
+  std::string client;               // its address at the server; empty: any
 };
 
 // Throws netecho::UsageError.

@@ -80,7 +80,7 @@ class Flow:
                  f"from={self.sender.ip(self.family)}", f"expect={'/'.join(host.name for host in expect)}",
                  f"patience={patience_ms}"]
         if kept:
-            parts.append(f"seen={self.sender.ip(self.family)}")
+            parts.append(f"client={self.sender.ip(self.family)}")
         if self.kind == "udp-fixed":
             parts.append(f"from-port={next(_udp_ports)}")
         return ",".join(parts)

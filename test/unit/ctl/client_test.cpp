@@ -209,7 +209,7 @@ class CtlTest : public CppUnit::TestFixture {
       return status_text({{"families", {{{"family", "IPv4"}, {"client_addresses", addresses}}}}});
     };
     const std::string kept = page({{"kept", true}});
-    CPPUNIT_ASSERT_MESSAGE(kept, kept.find("\nIPv4 client addresses: kept as in iptables mode\n") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(kept, kept.find("\nIPv4 client addresses: kept unless rules masquerade them\n") != std::string::npos);
     const std::string hidden = page({{"kept", false}, {"missing", "CAP_NET_RAW"}, {"remedy", "grant it"}});
     CPPUNIT_ASSERT_MESSAGE(
         hidden, hidden.find("\nIPv4 client addresses: hidden, endpoints see the node: CAP_NET_RAW is missing; grant it\n") !=
