@@ -54,7 +54,7 @@ def steps_of(run, chosen):
         if any(one.reports for one in made):  # without these two, reports of sanitizers would be lost
             made = [one for one in PARTS[part](run) if step in ("", one.name) or one.name in ("detection", "reports")]
         found.update((one.id, one) for one in made)
-    return parts_conformance.with_results(run, list(found.values()))
+    return parts_conformance.with_results(run, parts_system.once_each(list(found.values())))
 
 
 def with_builds(run, steps):

@@ -93,6 +93,22 @@ def system(run):
     return made
 
 
+# A step of the short form, the step that runs the same cases in the build for address errors, and with which family and protocol.
+COVERED = {"system/iptables": ("asan/system-manifests", "v6/udp/manifests"),
+           "system/nftables": ("asan/system-apiserver", "v4/tcp/apiserver"),
+           "system/userspace": ("asan/system-userspace", "v4/tcp")}
+
+
+def once_each(steps):
+    """The steps, so that none of them runs a case with a family and protocol with which another one runs it."""
+    chosen = {step.id for step in steps}
+    made = []
+    for step in steps:
+        other, pair = COVERED.get(step.id, (None, None))
+        made.append(dataclasses.replace(step, command=[*step.command, "--covered", pair]) if other in chosen else step)
+    return made
+
+
 def swap(run):
     """The daemon under traffic that must not be disturbed: backends are swapped, swaps fail, processes are killed, settings
     change. In the long form 1,000 swaps, 200 kills in each mode and 10,000 corrupt files, and connections held for 5 minutes.

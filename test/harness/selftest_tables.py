@@ -11,6 +11,7 @@ import sys
 import changed
 import parts
 import parts_conformance
+import parts_system
 from parts_build import BUILD
 from settings import SOURCE, Settings
 
@@ -33,6 +34,7 @@ def tests(folder):
     unbuilt = parts.with_builds(Settings(folder, folder, with_build=False), quick)
     yield "--no-build neither installs nor configures", [step.id for step in unbuilt if step.id in ("install", "build")]
     yield "one step with sanitizers brings the one that counts their reports", _lonely(run)
+    yield from _covered(folder)
     yield from _conformance(folder)
     yield "--changed names only parts that exist", sorted({one for row in changed.TABLE.values() for one in row} - {*parts.PARTS})
     yield "--changed has a row for every folder and file of the top, and of test", list(_without_row())
@@ -65,6 +67,24 @@ def _missing(steps):
         command = [] if callable(step.command) else step.command
         yield from (f"{step.id}: {word}" for word in command
                     if word.startswith(SOURCE + os.sep) and " " not in word and not os.path.exists(word))
+
+
+def _covered(folder):
+    run = Settings(folder, os.path.join(folder, "logs"))
+    alone = {step.id: _trials(step.command) for step in parts.steps_of(run, ["system", "swap"]) if step.id in parts_system.COVERED}
+    beside = {step.id: step for step in parts.steps_of(run, parts.PARTS)}
+    for name, (other, _) in parts_system.COVERED.items():
+        rest, covered = _trials(beside[name].command), _trials(beside[other].command)
+        yield f"{name} omits only what {other} runs", sorted(map(str, alone[name] - rest - covered))
+        yield f"{name} omits something beside {other}, and nothing alone", [] if rest < alone[name] else [f"{len(rest)} trials"]
+
+
+def _trials(command):
+    """What a step of test/system/run.py runs: names of cases, each with a family and a protocol."""
+    program = next(place for place, word in enumerate(command) if word.endswith("system/run.py"))
+    wanted = system_run.options(command[program + 1:])
+    return {(one.test, *pair) for one in system_run.load_cases() if system_run.chosen(one, wanted)
+            for source in system_run.sources_of(one, wanted) for pair in system_run.parameters(one, wanted, source)}
 
 
 def _unmatched(steps):

@@ -25,7 +25,7 @@ WORKERS = 6
 LANES = 2
 
 
-def options():
+def options(words=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--builddir", default=".", help="build tree (default: the current folder)")
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
@@ -42,6 +42,8 @@ def options():
                              "legacy from the first source, each case that is not marked for it with one family and "
                              "protocol, and in other modes than iptables only marked cases; with ipvs, which an emulated "
                              "machine runs, each marked case with one family and protocol")
+    parser.add_argument("--covered", metavar="FAMILY/PROTOCOL[/SOURCE]", type=lambda text: tuple(text.split("/")),
+                        help="omit this pair, of that source, where a case has others: another run covers it")
     parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
     parser.add_argument("--only-trial", metavar="NAME", help="run one test: NAME is its printed name, with parameters")
     parser.add_argument("--family", choices=a.FAMILIES)
@@ -59,7 +61,7 @@ def options():
     parser.add_argument("--daemon", metavar="PROGRAM", help="run PROGRAM in place of sluiced (without sluicectl)")
     parser.add_argument("--netecho", metavar="PROGRAM", help="netecho, if it is not in the build tree")
     parser.add_argument("--plugin-dir", metavar="DIR", help="folder of backends, if they are not in the build tree")
-    wanted = parser.parse_args()
+    wanted = parser.parse_args(words)
     wanted.profile = profile.BUILT_IN[wanted.backend]
     return wanted
 
@@ -115,6 +117,8 @@ def parameters(one, wanted, source_name):
         every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # differs between cases, and is always the same for a case
     if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
+    if wanted.covered and len(every) > 1:
+        every = [pair for pair in every if wanted.covered not in (pair, (*pair, source_name))]
     if wanted.only_trial and not only_job(wanted):
         every = [pair for pair in every if tap.title(one.name, cases.trial_parameters(one, *pair, source_name)) == wanted.only_trial]
     return every
