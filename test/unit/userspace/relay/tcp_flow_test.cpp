@@ -12,7 +12,7 @@
 #include "test/unit/userspace/relay/tcp_fixture.hpp"
 
 namespace sluice::userspace {
-namespace tcp_read_ahead_test {
+namespace tcp_flow_test {
 
 using namespace rig;
 
@@ -68,8 +68,8 @@ struct OneAtATime {
   lib::Fd server_of_first;
 };
 
-class TcpReadAheadTest : public CppUnit::TestFixture {
-  CPPUNIT_TEST_SUITE(TcpReadAheadTest);
+class TcpFlowTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(TcpFlowTest);
   CPPUNIT_TEST(early_data_arrives_before_later_data);
   CPPUNIT_TEST(early_data_follows_the_proxy_header);
   CPPUNIT_TEST(the_end_of_the_stream_follows_early_data);
@@ -138,7 +138,7 @@ class TcpReadAheadTest : public CppUnit::TestFixture {
   }
 };
 
-CPPUNIT_TEST_SUITE_REGISTRATION(TcpReadAheadTest);
+CPPUNIT_TEST_SUITE_REGISTRATION(TcpFlowTest);
 
-}  // namespace tcp_read_ahead_test
+}  // namespace tcp_flow_test
 }  // namespace sluice::userspace
