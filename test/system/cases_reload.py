@@ -3,6 +3,7 @@
 """The configuration changes under a running daemon: each setting takes effect, alone, without a failed connection or
 another list request; a change that is impossible or invalid is rejected with an error that names it, and changes nothing."""
 
+import dataclasses
 import contextlib
 import os
 import random
@@ -26,16 +27,17 @@ SOON = 8
 
 
 class Ground:
-    """A daemon with its configuration file, Services, and traffic that no reload may disturb; `wanted` selects flows."""
+    """A daemon with its configuration file, Services, and traffic that no reload may disturb; `wanted` selects flows. `masquerades`:
+    the settings change which clients are masqueraded, so traffic may show either address."""
 
-    def __init__(self, t, wanted=lambda flow: True, **settings):
+    def __init__(self, t, wanted=lambda flow: True, masquerades=False, **settings):
         self.t = t
         self.service = t.service(BOTH, type="LoadBalancer", external=True)
         self.everywhere, local = swapping.services(t)
         self.daemon = swapping.Swappable(t, t.bench.backend, **settings)
         t.settle()
         flows = swapping.steady(self.everywhere, local, every_ms=20) + swapping.held(self.everywhere, local)
-        self.flows = [flow for flow in flows if wanted(flow)]
+        self.flows = [dataclasses.replace(flow, kept=flow.kept and not masquerades) for flow in flows if wanted(flow)]
         self.traffic = traffic.Traffic(t, self.flows).wait_flowing()
         self._lists = self.lists()
 
@@ -118,7 +120,7 @@ def of_the_process(t):
             "external addresses, the pause between two syncs; nothing is listed again and no connection fails",
             sources=["apiserver", "manifests"], backends=IN_KERNEL, slow=True)
 def of_the_rules(t):
-    ground = Ground(t)
+    ground = Ground(t, masquerades=True)
     service = ground.service
     t.expect(POD, service.cluster(), kept(E1, E2))
     ground.change("masqueradeAll", parts=", masqueradeAll: true" if not t.ipvs else "")

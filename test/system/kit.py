@@ -162,7 +162,7 @@ class Kit:
         self.started = time.time()
         # The options of run.py.
         wanted.backend, wanted.profile, wanted.iptables, wanted.source = found.id, self.profile, "nft", "manifests"
-        wanted.once, wanted.short, wanted.churn = wanted.short, False, False
+        wanted.once, wanted.short, wanted.churn, wanted.covered = wanted.short, False, False, None
 
     def run(self):
         if not self.wanted.only or FILE in self.wanted.only:

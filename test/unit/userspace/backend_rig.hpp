@@ -100,6 +100,7 @@ class UserspaceRig final : public BackendRig<RelayHost> {
     settings.listen_address = loopback(family);
     settings.relay.threads = 2;
     settings.relay.dial_timeouts = {std::chrono::seconds(5)};
+    settings.relay.stop_drain = std::chrono::milliseconds(0);  // no process outlives the test
   }
   ~UserspaceRig() { stop(); }
 
