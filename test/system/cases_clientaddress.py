@@ -17,6 +17,7 @@ from lib.objects import ready
 PLAIN = {"sources": ["manifests"], "backends": ["iptables", "nftables", "userspace"]}
 OWN = {**PLAIN, "families": a.FAMILIES, "protocols": ("tcp", "udp")}
 WIDTH = {a.V4: 32, a.V6: 128}
+FAMILY = {a.V4: "ipv4", a.V6: "ipv6"}  # of conntrack
 PROGRAM = {a.V4: "iptables", a.V6: "ip6tables"}
 # On a bridge of the node, beside the other links of these pods.
 BRIDGE = a.Host("bridge", "10.180.0.129", "fd00:10:0:180::8001")
@@ -213,6 +214,21 @@ def ask_and_answer(t, client, server, occasion):
     t.require(seen[:2] == client.getsockname()[:2], f"{occasion} the endpoint saw {seen}")
     server.sendto(b"answer", seen)
     t.require(talk.receive(client) == b"answer", f"{occasion} no answer")
+
+
+@own_daemon(None, "an answer that an endpoint sends after the client's conntrack entry is gone does not hide the client",
+            **(OWN | {"protocols": ("udp",)}))
+def late_answer(t):
+    """The relay must not take the entry of that answer for one of the client, whose source is translated."""
+    server, number = talk.listen(t, E1)
+    service = t.service([ready(E1)], ports=[("p80", 80, number)])
+    t.settle()
+    port = 20000 + t.bench.allocator.number()
+    server.sendto(b"late", (POD.ip(t.family), port))
+    t.wait_until(lambda: f"sport={number} dport={port}" in t.topology.run("node", "conntrack", "-L", "-f", FAMILY[t.family], "-p", "udp",
+                                                                        check=False).stdout, "the late answer has an entry")
+    seen = ask_from(t, POD, service.cluster(), server, port)
+    t.require(seen[0] == POD.ip(t.family), f"the endpoint saw {seen}")
 
 
 @own_daemon(None, "the status says that client addresses are kept, or names the capability that is missing and the remedy",

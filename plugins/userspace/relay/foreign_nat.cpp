@@ -165,6 +165,9 @@ bool ForeignNat::find_out(const RelayFlow& flow, std::uint32_t mark, Conntrack& 
     if (conntrack.find(flow, entry) != 0) return false;
     conntrack.remove(flow);
   }
+  // The kernel finds an entry by either direction. One of the endpoint, such as of an answer that came after the relay's
+  // entry was gone, does not say what happens to the client.
+  if (!(entry.source.address() == flow.source.address())) return false;
   return !(entry.reply_destination.address() == flow.source.address());
 }
 
