@@ -4,13 +4,16 @@
 
 import os
 
-from parts_build import BUILD, FILLER_WEIGHT, PLAIN, PROGRAMS, READY, TREE
+from parts_build import BUILD, FILLER_WEIGHT, INSTALL, PLAIN, PROGRAMS, READY, TREE
 from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
 # Programs of test/lint; each prints TAP.
 LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "log_messages.py", "monitoring.py", "names.py", "pages.py",
         "pictures.py", "reference.py", "sleeps.py", "spelling.py", "standard_headers.py", "versions.py", "vocabulary.py", "shell.sh")
+# Steps of part lint that use packages of the distribution, such as promtool and Python's yaml. The others start beside the
+# installation of packages.
+LINT_WITH_PACKAGES = ("monitoring.py", "spelling.py", "run", "conformance", "selftest")
 # Programs of `make check` that run one test when its name is given.
 CPPUNIT = ("test/unit/unit_tests", "test/unit/iptables_tests", "test/unit/ipvs_tests", "test/unit/nftables_tests",
            "test/unit/userspace_tests")
@@ -19,11 +22,14 @@ FINDINGS = ("test/fuzz/fuzz_targets",)  # failures are never retried
 
 def lint(run):
     starter = {".py": ["python3"], ".sh": []}
-    made = [Step("lint", name, [*starter[name[-3:]], run.test("lint", name)], 60, weight=0.7, expected=5) for name in LINT]
-    made += [Step("lint", name, ["python3", run.test(f"system/{name}_test.py")], 60, weight=0.7, expected=5)
-             for name in ("run", "conformance")]
-    made.append(Step("lint", "upstream", ["python3", run.test("cluster/selftest_upstream.py")], 60, weight=0.7, expected=2))
-    return [*made, Step("lint", "selftest", ["python3", run.test("harness/selftest.py")], 60, weight=0.7, expected=15)]
+
+    def step(name, command, expected=5):
+        return Step("lint", name, command, 60, weight=0.7, expected=expected, needs=(INSTALL,) if name in LINT_WITH_PACKAGES else ())
+
+    return [*(step(name, [*starter[name[-3:]], run.test("lint", name)]) for name in LINT),
+            *(step(name, ["python3", run.test(f"system/{name}_test.py")]) for name in ("run", "conformance")),
+            step("upstream", ["python3", run.test("cluster/selftest_upstream.py")], 2),
+            step("selftest", ["python3", run.test("harness/selftest.py")], 15)]
 
 
 def check(run):

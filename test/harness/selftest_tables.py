@@ -10,6 +10,7 @@ import sys
 
 import changed
 import parts
+import parts_basic
 import parts_conformance
 import parts_system
 from parts_build import BUILD
@@ -33,6 +34,7 @@ def tests(folder):
     yield "--quick names steps that exist", [] if len(quick) > len(parts.QUICK) else [str(quick)]
     unbuilt = parts.with_builds(Settings(folder, folder, with_build=False), quick)
     yield "--no-build neither installs nor configures", [step.id for step in unbuilt if step.id in ("install", "build")]
+    yield "a lint that uses a program of the distribution waits for the installation", list(_hasty())
     yield "one step with sanitizers brings the one that counts their reports", _lonely(run)
     yield from _covered(folder)
     yield from _conformance(folder)
@@ -60,6 +62,13 @@ def _unknown(steps):
     known = {step.id for step in steps}
     for step in steps:
         yield from (f"{step.id}: {name}" for name in {*step.needs, *step.after} - known)
+
+
+def _hasty():
+    for name in {*parts_basic.LINT} - {*parts_basic.LINT_WITH_PACKAGES}:
+        with open(os.path.join(SOURCE, "test", "lint", name), encoding="utf-8") as file:
+            if "shutil.which(" in file.read():
+                yield name
 
 
 def _missing(steps):
