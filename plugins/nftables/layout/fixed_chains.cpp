@@ -75,9 +75,10 @@ void Builder::add_services() {
                         .set_mark(facts_.masquerade_mark)
                         .make("masquerade all clusterIP traffic"));
   } else if (can_match_other_sources(facts_)) {
+    // The source first: packets of pods then need no look-up.
     RuleBuilder outside(facts_.family);
-    outside.in({{FieldKind::kDestination}}, "cluster-ips");
-    match_local(outside, facts_, /*inverted=*/true).set_mark(facts_.masquerade_mark);
+    match_local(outside, facts_, /*inverted=*/true);
+    outside.in({{FieldKind::kDestination}}, "cluster-ips").set_mark(facts_.masquerade_mark);
     rules.push_back(outside.make("masquerade clusterIP traffic from outside cluster"));
   }
   // The priority of the packet carries the class number from the first map to the second.
