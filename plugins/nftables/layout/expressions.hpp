@@ -52,6 +52,7 @@ class RuleBuilder {
   RuleBuilder& from_this_node();  // fib saddr type local
   RuleBuilder& to_this_node();
   RuleBuilder& is_new();         // ct state new
+  RuleBuilder& is_not_new();     // ct state != new
   RuleBuilder& is_translated();  // ct status dnat
   RuleBuilder& is_marked(std::uint32_t mark);
   RuleBuilder& in(Fields fields, const char* set);

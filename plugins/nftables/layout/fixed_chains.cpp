@@ -41,7 +41,9 @@ class Builder {
   Rule jump(const char* chain) const { return rule().jump(chain).make(); }
   Rule jump_if_new(const char* chain) const { return rule().is_new().jump(chain).make(); }
   RuleBuilder to_node_ports(bool arrived) const;
-  Rule reset_priority() const { return rule().is_new().is_translated().set_priority(0).make(kResetComment); }
+  // In chains of the filter hooks, where what follows is for new connections only: one comparison for all other packets.
+  Rule leave_unless_new() const { return rule().is_not_new().back().make(); }
+  Rule reset_priority() const { return rule().is_translated().set_priority(0).make(kResetComment); }
 
   void add_services();
   void add_checks();
@@ -141,11 +143,11 @@ void Builder::add_base_chains() {
   base("filter-output-pre-dnat", "filter", NF_INET_LOCAL_OUT, kBeforeTranslation) = {jump_if_new("firewall-check")};
 
   auto& input = base("filter-input", "filter", NF_INET_LOCAL_IN, kFilter);
-  input = {jump_if_new("nodeport-endpoints-check"), jump_if_new("service-endpoints-check")};
+  input = {leave_unless_new(), jump("nodeport-endpoints-check"), jump("service-endpoints-check")};
   auto& forward = base("filter-forward", "filter", NF_INET_FORWARD, kFilter);
-  forward = {jump_if_new("service-endpoints-check"), jump_if_new("cluster-ips-check"), reset_priority()};
+  forward = {leave_unless_new(), jump("service-endpoints-check"), jump("cluster-ips-check"), reset_priority()};
   auto& output = base("filter-output", "filter", NF_INET_LOCAL_OUT, kFilter);
-  output = {jump_if_new("service-endpoints-check"), jump_if_new("cluster-ips-check"), reset_priority()};
+  output = {leave_unless_new(), jump("service-endpoints-check"), jump("cluster-ips-check"), reset_priority()};
 
   base("nat-prerouting", "nat", NF_INET_PRE_ROUTING, kDestinationNat) = {jump("services")};
   base("nat-output", "nat", NF_INET_LOCAL_OUT, kDestinationNat) = {jump("services")};
@@ -162,12 +164,13 @@ std::vector<ChainSpec> Builder::make() {
   if (facts_.counters) add_counting();
   add_base_chains();
   if (facts_.counters) {
-    // Count each packet once: a packet sent through lo comes in again.
+    // Count each packet once: a packet sent through lo comes in again. Before the rule that most packets leave at.
     for (auto& spec : chains_) {
+      auto& rules = spec.rules;
       if (spec.name == "filter-forward" || spec.name == "filter-output") {
-        spec.rules.push_back(rule().is_translated().jump("count-traffic").make());
+        rules.insert(rules.begin(), rule().is_translated().jump("count-traffic").make());
       } else if (spec.name == "filter-input") {
-        spec.rules.push_back(rule().through("lo", false, true).is_translated().jump("count-traffic").make());
+        rules.insert(rules.begin(), rule().through("lo", false, true).is_translated().jump("count-traffic").make());
       }
     }
   }

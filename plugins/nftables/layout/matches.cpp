@@ -13,6 +13,11 @@
 #include "plugins/nftables/layout/expressions.hpp"
 
 namespace sluice::nftables {
+namespace {
+
+constexpr std::uint32_t kNew = 1u << (IP_CT_NEW + 1);
+
+}  // namespace
 
 void RuleBuilder::has_bit(std::uint32_t bit) {
   const std::uint32_t zero = 0;
@@ -97,7 +102,14 @@ RuleBuilder& RuleBuilder::to_this_node() {
 
 RuleBuilder& RuleBuilder::is_new() {
   load_ct(NFT_CT_STATE, 0, false);
-  has_bit(1u << (IP_CT_NEW + 1));
+  has_bit(kNew);
+  return *this;
+}
+
+// A packet has exactly one state.
+RuleBuilder& RuleBuilder::is_not_new() {
+  load_ct(NFT_CT_STATE, 0, false);
+  compare(false, &kNew, sizeof(kNew));
   return *this;
 }
 
