@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 
 #include "core/store/frontends.hpp"
 #include "lib/text.hpp"
@@ -19,17 +18,15 @@ bool is_cluster_ip(const Key& key, const model::Service& service) {
   return std::find(service.cluster_ips.begin(), service.cluster_ips.end(), key.address) != service.cluster_ips.end();
 }
 
-struct Before {
-  const Key& key;
-  bool operator()(const model::Service* a, const model::Service* b) const {
-    const bool own_a = is_cluster_ip(key, *a);
-    const bool own_b = is_cluster_ip(key, *b);
-    if (own_a != own_b) return own_a;
-    return a->created != b->created ? a->created < b->created : a->name < b->name;
-  }
-};
-
 }  // namespace
+
+FrontendClaims::Claim::Claim(const Key& key, const model::Service& of, const model::Service& at)
+    : foreign(!is_cluster_ip(key, of)), created(of.created), service(&at) {}
+
+bool FrontendClaims::Claim::operator<(const Claim& other) const {
+  if (foreign != other.foreign) return other.foreign;
+  return created != other.created ? created < other.created : service->name < other.service->name;
+}
 
 FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool external_ips) {
   Keys out;
@@ -50,11 +47,12 @@ FrontendClaims::Keys FrontendClaims::wanted(const model::Service& service, bool 
   return out;
 }
 
-void FrontendClaims::change(const model::Service& service, const Keys& before, const Keys& now, Names& affected) {
+void FrontendClaims::change(const model::Service& service, const model::Service* old, const Keys& before,
+                            const Keys& now, Names& affected) {
   Keys gone;
   std::set_difference(before.begin(), before.end(), now.begin(), now.end(), std::back_inserter(gone));
-  for (const Key& key : gone) release(key, service, affected);
-  for (const Key& key : now) want(key, service, affected);
+  for (const Key& key : gone) release(key, service, old, affected);
+  for (const Key& key : now) want(key, service, old, affected);
 }
 
 const model::Service* FrontendClaims::holder(const Key& key) const {
@@ -63,37 +61,42 @@ const model::Service* FrontendClaims::holder(const Key& key) const {
 }
 
 // Also called for keys that the Service keeps: whether the address is its cluster IP may have changed.
-void FrontendClaims::want(const Key& key, const model::Service& service, Names& affected) {
+void FrontendClaims::want(const Key& key, const model::Service& service, const model::Service* old, Names& affected) {
   const auto [held, is_new] = holders_.try_emplace(key, &service);
   if (is_new) return;
   if (held->second != &service) {
     auto& waiting = waiting_[key];
-    if (std::find(waiting.begin(), waiting.end(), &service) == waiting.end()) waiting.push_back(&service);
+    if (old != nullptr) waiting.erase(Claim(key, *old, service));
+    waiting.insert(Claim(key, service, service));
   }
   const auto waiting = waiting_.find(key);
   if (waiting == waiting_.end()) return;
-  const auto first = std::min_element(waiting->second.begin(), waiting->second.end(), Before{key});
-  const bool keeps = keeps_ && is_cluster_ip(key, *held->second) == is_cluster_ip(key, **first);
-  if (keeps || !Before{key}(*first, held->second)) return;
+  const Claim first = *waiting->second.begin();
+  const Claim current(key, *held->second, *held->second);
+  const bool keeps = keeps_ && current.foreign == first.foreign;
+  if (keeps || !(first < current)) return;
   affected.push_back(held->second->name);
-  affected.push_back((*first)->name);
-  std::swap(*first, held->second);
+  affected.push_back(first.service->name);
+  waiting->second.erase(waiting->second.begin());
+  waiting->second.insert(current);
+  held->second = first.service;
 }
 
-void FrontendClaims::release(const Key& key, const model::Service& service, Names& affected) {
+void FrontendClaims::release(const Key& key, const model::Service& service, const model::Service* old,
+                             Names& affected) {
   const auto held = holders_.find(key);
   if (held == holders_.end()) return;
   const auto waiting = waiting_.find(key);
   if (held->second != &service) {
-    if (waiting == waiting_.end()) return;
-    std::erase(waiting->second, &service);
+    if (waiting == waiting_.end() || old == nullptr) return;
+    waiting->second.erase(Claim(key, *old, service));
   } else if (waiting == waiting_.end()) {
     holders_.erase(held);
     return;
   } else {
-    const auto first = std::min_element(waiting->second.begin(), waiting->second.end(), Before{key});
-    held->second = *first;
-    affected.push_back((*first)->name);
+    const auto first = waiting->second.begin();
+    held->second = first->service;
+    affected.push_back(held->second->name);
     waiting->second.erase(first);
   }
   if (waiting->second.empty()) waiting_.erase(waiting);

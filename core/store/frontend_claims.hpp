@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,8 +31,9 @@ class FrontendClaims {
   // All keys that the Service lists, sorted, without duplicates.
   static Keys wanted(const model::Service& service, bool external_ips);
 
-  // Replaces the keys of `service`. Appends to `affected` the names of other Services that gain or lose an address.
-  void change(const model::Service& service, const Keys& before, const Keys& now,
+  // Replaces the keys of `service`, the object of which was `old` before this change; null: it had no keys. Appends to
+  // `affected` the names of other Services that gain or lose an address. REQUIRES: `service` has the name of `old`.
+  void change(const model::Service& service, const model::Service* old, const Keys& before, const Keys& now,
               std::vector<model::ObjectName>& affected);
   // After this call the current holder of an address keeps it, whatever its age.
   void keep_holders() { keeps_ = true; }
@@ -52,13 +54,23 @@ class FrontendClaims {
              (std::size_t{key.port} << 8 | static_cast<std::size_t>(key.protocol));
     }
   };
+  // A claim to a key: of two, the lower one has precedence. Kept by value, because the object of a Service changes.
+  struct Claim {
+    bool foreign;          // the address is no cluster IP of the Service
+    std::int64_t created;
+    const model::Service* service;  // for its name, which does not change
+
+    Claim(const Key& key, const model::Service& of, const model::Service& at);
+    bool operator<(const Claim& other) const;
+  };
   using Names = std::vector<model::ObjectName>;
 
-  void want(const Key& key, const model::Service& service, Names& affected);
-  void release(const Key& key, const model::Service& service, Names& affected);
+  void want(const Key& key, const model::Service& service, const model::Service* old, Names& affected);
+  void release(const Key& key, const model::Service& service, const model::Service* old, Names& affected);
 
   std::unordered_map<Key, const model::Service*, Hash> holders_;
-  std::unordered_map<Key, std::vector<const model::Service*>, Hash> waiting_;
+  // A tenant can make any number of Services list one address, so finding the first one must not depend on their number.
+  std::unordered_map<Key, std::set<Claim>, Hash> waiting_;
   bool keeps_ = false;
   std::vector<lib::SocketAddress> reserved_;
 };

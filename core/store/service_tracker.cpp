@@ -29,8 +29,9 @@ ServiceTracker::Change ServiceTracker::upsert(model::Service service) {
   if (!added && entry.service == service) return {};
   Change out = change(added ? nullptr : &entry.service, &service);
   const auto before = added ? FrontendClaims::Keys() : FrontendClaims::wanted(entry.service, external_ips_);
-  entry.service = std::move(service);
-  claims_.change(entry.service, before, FrontendClaims::wanted(entry.service, external_ips_), out.affected);
+  const model::Service old = std::exchange(entry.service, std::move(service));
+  claims_.change(entry.service, added ? nullptr : &old, before, FrontendClaims::wanted(entry.service, external_ips_),
+                 out.affected);
   return out;
 }
 
@@ -38,7 +39,8 @@ ServiceTracker::Change ServiceTracker::remove(const model::ObjectName& name) {
   const auto it = services_.find(name);
   if (it == services_.end()) return {};
   Change out = change(&it->second.service, nullptr);
-  claims_.change(it->second.service, FrontendClaims::wanted(it->second.service, external_ips_), {}, out.affected);
+  claims_.change(it->second.service, &it->second.service, FrontendClaims::wanted(it->second.service, external_ips_), {},
+                 out.affected);
   services_.erase(it);
   return out;
 }
@@ -78,8 +80,8 @@ std::vector<model::ObjectName> ServiceTracker::serve_external_ips(bool on) {
   for (const auto& [name, entry] : services_) {
     if (entry.service.external_ips.empty()) continue;
     out.push_back(name);
-    claims_.change(entry.service, FrontendClaims::wanted(entry.service, !on), FrontendClaims::wanted(entry.service, on),
-                   out);
+    claims_.change(entry.service, &entry.service, FrontendClaims::wanted(entry.service, !on),
+                   FrontendClaims::wanted(entry.service, on), out);
   }
   return out;
 }

@@ -45,6 +45,7 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_first_service_keeps_an_external_address_until_it_is_removed);
   CPPUNIT_TEST(during_the_initial_list_the_oldest_service_gets_an_address);
   CPPUNIT_TEST(after_the_initial_list_an_older_service_takes_nothing);
+  CPPUNIT_TEST(a_service_that_waits_keeps_its_place_by_its_latest_object);
   CPPUNIT_TEST(a_node_port_has_one_owner);
   CPPUNIT_TEST(other_ports_and_protocols_are_no_conflict);
   CPPUNIT_TEST(a_service_without_service_ports_releases_its_addresses);
@@ -147,6 +148,22 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     put(service("new", kVictim, {kShared}, 2000));
     store_.apply(model::ListEnd{ResourceKind::service});
     same("172.30.0.1 192.0.2.7", frontends("new"));
+  }
+
+  void a_service_that_waits_keeps_its_place_by_its_latest_object() {
+    listed();
+    put(service("holder", kVictim, {kShared}, 1000));
+    put(service("second", kThief, {kShared}, 2000));
+    put(service("third", "172.30.0.3", {kShared}, 3000));
+    put(service("second", kThief, {kShared}, 4000));  // deleted and created again, and the watch missed it
+    remove("holder");
+    same("172.30.0.3 192.0.2.7", frontends("third"));
+    same(kThief, frontends("second"));
+    remove("third");
+    same("172.30.0.2 192.0.2.7", frontends("second"));
+    put(service("second", kThief));
+    put(service("last", kVictim, {kShared}));
+    same("172.30.0.1 192.0.2.7", frontends("last"));
   }
 
   void a_node_port_has_one_owner() {
