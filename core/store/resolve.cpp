@@ -94,6 +94,25 @@ Endpoint endpoint_of(const Candidate& c) {
   return endpoint;
 }
 
+// Keeps those that a backend or connection tracking needs. All others take no connections and have none to drain.
+void keep_endpoints(const std::vector<Candidate>& candidates, ServicePort& port) {
+  const auto delivered = [](const Candidate& c) {
+    return c.in_cluster || c.in_local || c.local || (c.serving && c.terminating);
+  };
+  const auto also_serving = [&](const Candidate& c) {
+    return port.key.protocol == model::Protocol::udp && c.serving && !delivered(c);
+  };
+  const auto keep = [&](auto&& wanted, std::vector<Endpoint>& out) {
+    // Exactly as much memory as it takes: a node holds every endpoint of the cluster.
+    out.reserve(static_cast<std::size_t>(std::count_if(candidates.begin(), candidates.end(), wanted)));
+    for (const Candidate& c : candidates) {
+      if (wanted(c)) out.push_back(endpoint_of(c));
+    }
+  };
+  keep(delivered, port.endpoints);
+  keep(also_serving, port.also_serving);
+}
+
 // The unused part of the limits of one Service in one family.
 class Room {
  public:
@@ -144,13 +163,7 @@ void each_port(const model::Service& service, lib::Family family, const SliceCac
 
     auto candidates = SliceCache::candidates(fits ? matches[i] : SliceCache::Matches(), node.name);
     port.has_any_endpoint = select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
-    for (const Candidate& c : candidates) {
-      if (c.in_cluster || c.in_local || c.local || (c.serving && c.terminating)) {
-        port.endpoints.push_back(endpoint_of(c));
-      } else if (spec.protocol == model::Protocol::udp && c.serving) {
-        port.also_serving.push_back(endpoint_of(c));
-      }  // All other endpoints take no connections and have none to drain.
-    }
+    keep_endpoints(candidates, port);
     take(std::move(port), candidates);
   }
 }

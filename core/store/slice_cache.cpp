@@ -4,6 +4,10 @@
 #include "core/store/slice_cache.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 
 namespace sluice::store {
@@ -11,6 +15,58 @@ namespace {
 
 // Per Service: bounds memory while nothing takes the trigger times.
 constexpr std::size_t kMostTriggerTimes = 1024;
+
+// Orders as the text of an address and port does: its characters in 5 bits each, the first one in the highest bits. A
+// Service can have tens of thousands of endpoints, and strings would take most of the time and memory of sorting them.
+using TextOrder = std::array<std::uint64_t, 4>;
+constexpr unsigned kBits = 5;
+constexpr std::size_t kPerWord = 12;
+constexpr std::string_view kCharacters = ".0123456789:[]abcdef";  // in byte order
+static_assert(kCharacters.size() < 1U << kBits);
+static_assert(sizeof "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535" - 1 <= kPerWord * std::tuple_size_v<TextOrder>);
+
+constexpr auto kRanks = [] {
+  std::array<std::uint8_t, 128> out{};  // 0: the end of the text
+  std::uint8_t rank = 0;
+  for (const char c : kCharacters) out[static_cast<std::size_t>(c)] = ++rank;
+  return out;
+}();
+
+TextOrder text_order(lib::Family family, const std::array<std::uint8_t, 16>& address, std::uint16_t port) {
+  std::array<char, sizeof "255.255.255.255:65535"> ipv4;
+  std::string ipv6;
+  std::string_view text;
+  if (family == lib::Family::ipv4) {
+    char* at = ipv4.data();
+    for (std::size_t i = 0; i < 4; ++i) {
+      at = std::to_chars(at, ipv4.end(), address[i]).ptr;
+      *at++ = i < 3 ? '.' : ':';
+    }
+    at = std::to_chars(at, ipv4.end(), port).ptr;
+    text = {ipv4.data(), static_cast<std::size_t>(at - ipv4.data())};
+  } else {
+    ipv6 = lib::host_port(lib::IpAddress::from_bytes(family, address.data()), port);
+    text = ipv6;
+  }
+  TextOrder out{};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto shift = kBits * (kPerWord - 1 - i % kPerWord);
+    out[i / kPerWord] |= std::uint64_t{kRanks[static_cast<std::size_t>(text[i])]} << shift;
+  }
+  return out;
+}
+
+// An endpoint of one slice. Of several with the same address and port, a later one comes later.
+struct Record {
+  TextOrder order;
+  const model::SliceEndpoint* endpoint;
+  std::uint32_t number;
+  std::uint16_t port;
+
+  bool operator<(const Record& other) const {
+    return order != other.order ? order < other.order : number < other.number;
+  }
+};
 
 }  // namespace
 
@@ -95,35 +151,38 @@ std::vector<SliceCache::Matches> SliceCache::matches(const model::ObjectName& se
 }
 
 std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::string_view node_name) {
-  std::vector<Candidate> out;
-  const base::Symbol our_node(node_name);
-  std::vector<std::pair<std::string, Candidate>> keyed;
-  for (const auto& [slice, port] : matches) {
-    for (const model::SliceEndpoint& endpoint : slice->endpoints) {
-      Candidate candidate;
-      candidate.address = endpoint.address;
-      candidate.port = port;
-      candidate.zone_hints = endpoint.zone_hints;
-      candidate.node_hints = endpoint.node_hints;
-      candidate.local = !our_node.empty() && endpoint.node == our_node;
-      candidate.ready = endpoint.ready;
-      candidate.serving = endpoint.serving;
-      candidate.terminating = endpoint.terminating;
-      candidate.record = &endpoint;
-      keyed.emplace_back(lib::host_port(lib::IpAddress::from_bytes(slice->family, endpoint.address.data()), port),
-                         candidate);
+  std::vector<Record> records;
+  std::size_t count = 0;
+  for (const Match& match : matches) count += match.slice->endpoints.size();
+  records.reserve(count);
+  for (const Match& match : matches) {
+    for (const model::SliceEndpoint& endpoint : match.slice->endpoints) {
+      records.push_back({text_order(match.slice->family, endpoint.address, match.port), &endpoint,
+                         static_cast<std::uint32_t>(records.size()), match.port});
     }
   }
-  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  out.reserve(keyed.size());
-  const std::string* previous = nullptr;
-  for (const auto& [key, candidate] : keyed) {
-    if (previous == nullptr || *previous != key) {
-      out.push_back(candidate);
-    } else if (!candidate.terminating) {
-      out.back() = candidate;
-    }
-    previous = &key;
+  std::sort(records.begin(), records.end());
+
+  const base::Symbol our_node(node_name);
+  std::vector<Candidate> out;
+  out.reserve(records.size());
+  const TextOrder* previous = nullptr;
+  for (const Record& record : records) {
+    const model::SliceEndpoint& endpoint = *record.endpoint;
+    const bool is_new = previous == nullptr || *previous != record.order;
+    previous = &record.order;
+    if (!is_new && endpoint.terminating) continue;
+    if (is_new) out.emplace_back();
+    Candidate& candidate = out.back();
+    candidate.address = endpoint.address;
+    candidate.port = record.port;
+    candidate.zone_hints = endpoint.zone_hints;
+    candidate.node_hints = endpoint.node_hints;
+    candidate.local = !our_node.empty() && endpoint.node == our_node;
+    candidate.ready = endpoint.ready;
+    candidate.serving = endpoint.serving;
+    candidate.terminating = endpoint.terminating;
+    candidate.record = &endpoint;
   }
   return out;
 }

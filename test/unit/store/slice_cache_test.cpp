@@ -7,6 +7,14 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {
@@ -24,6 +32,7 @@ std::vector<Candidate> candidates(const SliceCache& cache, const std::string& se
 class SliceCacheTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SliceCacheTest);
   CPPUNIT_TEST(merges_slices_in_byte_order);
+  CPPUNIT_TEST(sorts_any_addresses_and_ports_as_their_text);
   CPPUNIT_TEST(non_terminating_record_wins_in_either_order);
   CPPUNIT_TEST(identical_slice_affects_nothing);
   CPPUNIT_TEST(unknown_slice_removal_affects_nothing);
@@ -56,6 +65,33 @@ class SliceCacheTest : public CppUnit::TestFixture {
     cache.upsert(slice("b", {{"10.0.1.1"}, {"10.0.1.2"}}));
     cache.upsert(slice("a", {{"10.0.1.10"}}));
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.1.10 10.0.1.1 10.0.1.2 "), joined(addresses(cache)));
+  }
+
+  void sorts_any_addresses_and_ports_as_their_text() {
+    std::minstd_rand random(1);
+    for (const auto family : lib::kFamilies) {
+      SliceCache cache;
+      std::set<std::string> wanted;
+      for (int i = 0; i < 300; ++i) {
+        std::array<std::uint8_t, 16> bytes{};
+        // Many zeros, so that IPv6 addresses have short forms.
+        for (auto& byte : bytes) byte = random() % 3 == 0 ? 0 : static_cast<std::uint8_t>(random());
+        if (random() % 8 == 0) std::fill_n(bytes.begin(), 10, 0);
+        const auto address = lib::IpAddress::from_bytes(family, bytes.data());
+        auto one = slice("slice-" + std::to_string(i), {});
+        one.family = family;
+        one.ports[0].port = static_cast<std::uint16_t>(1 + random() % 65'535);
+        one.endpoints.emplace_back();
+        one.endpoints.back().address = address.bytes();
+        wanted.insert(lib::host_port(address, one.ports[0].port));
+        cache.upsert(one);
+      }
+      std::vector<std::string> found;
+      for (const auto& c : candidates(cache, "svc1", family, "p80", model::Protocol::tcp, "N")) {
+        found.push_back(lib::host_port(lib::IpAddress::from_bytes(family, c.address.data()), c.port));
+      }
+      CPPUNIT_ASSERT((std::vector<std::string>(wanted.begin(), wanted.end()) == found));
+    }
   }
 
   // Case 85.
