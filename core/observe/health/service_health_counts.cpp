@@ -32,9 +32,7 @@ std::vector<ServiceHealthUpdate> ServiceHealthCounts::update(const snapshot::Tra
     Service& service = services_.at(name);
     service.touched = false;
     std::set<Address> addresses;
-    for (const ServicePort& port : service.service_ports) {
-      addresses.insert(port.local_ready.begin(), port.local_ready.end());
-    }
+    for (const auto& [port, ready] : service.service_ports) addresses.insert(ready.begin(), ready.end());
     ServiceHealthUpdate now{std::string(name.name_space.text()), name.name,
                             service.service_ports.empty() ? std::uint16_t(0) : service.port, addresses.size()};
     if (now != service.published) out.push_back(now);
@@ -53,15 +51,10 @@ void ServiceHealthCounts::put(const store::ServicePort& port) {
   Service& service = services_[port.key.service];
   touch(port.key.service, service);
   service.port = port.health_check_node_port;
-  auto at = std::find_if(service.service_ports.begin(), service.service_ports.end(), [&](const ServicePort& p) {
-    return p.name == port.key.port_name && p.protocol == port.key.protocol;
-  });
-  if (at == service.service_ports.end()) {
-    at = service.service_ports.insert(at, {port.key.port_name, port.key.protocol, {}});
-  }
-  at->local_ready.clear();
+  std::vector<Address>& ready = service.service_ports[{port.key.port_name, port.key.protocol}];
+  ready.clear();
   for (const store::Endpoint& endpoint : port.endpoints) {
-    if (endpoint.local && endpoint.ready) at->local_ready.push_back(endpoint.address);
+    if (endpoint.local && endpoint.ready) ready.push_back(endpoint.address);
   }
 }
 
@@ -69,8 +62,7 @@ void ServiceHealthCounts::remove(const store::ServicePortKey& key) {
   const auto found = services_.find(key.service);
   if (found == services_.end()) return;
   touch(found->first, found->second);
-  std::erase_if(found->second.service_ports,
-                [&](const ServicePort& p) { return p.name == key.port_name && p.protocol == key.protocol; });
+  found->second.service_ports.erase({key.port_name, key.protocol});
 }
 
 void ServiceHealthCounts::touch(const model::ObjectName& name, Service& service) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/object_name.hpp"
@@ -35,14 +36,16 @@ class ServiceHealthCounts {
 
  private:
   using Address = std::array<std::uint8_t, 16>;
-  struct ServicePort {
-    base::Symbol name;
-    model::Protocol protocol = model::Protocol::tcp;
-    std::vector<Address> local_ready;
+  struct PortOrder {
+    using Key = std::pair<base::Symbol, model::Protocol>;
+    bool operator()(const Key& a, const Key& b) const {
+      return std::pair(a.first.id(), a.second) < std::pair(b.first.id(), b.second);
+    }
   };
   struct Service {
     std::uint16_t port = 0;
-    std::vector<ServicePort> service_ports;  // empty: the Service is gone
+    // The addresses of ready local endpoints; empty: the Service is gone.
+    std::map<PortOrder::Key, std::vector<Address>, PortOrder> service_ports;
     ServiceHealthUpdate published;
     bool touched = false;
   };
