@@ -22,9 +22,8 @@ struct ObjectName {
   }
   bool operator==(const ObjectName&) const = default;
   // By text, not by symbol number, so that the order is the same in every run.
-  bool operator<(const ObjectName& other) const {
-    const int order = name_space.text().compare(other.name_space.text());
-    return order != 0 ? order < 0 : name < other.name;
+  std::strong_ordering operator<=>(const ObjectName& other) const {
+    return name_space == other.name_space ? name <=> other.name : name_space.text() <=> other.name_space.text();
   }
 };
 

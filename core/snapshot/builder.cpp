@@ -41,6 +41,14 @@ std::size_t Builder::pending_services(const store::Store& store) const {
 }
 
 Transaction Builder::delta(const store::Store& store, const model::Namespaces& deferred) {
+  Transaction out = unsorted_delta(store, deferred);
+  std::sort(out.service_ports.begin(), out.service_ports.end(),
+            [](const auto& a, const auto& b) { return a->key < b->key; });
+  std::sort(out.removed.begin(), out.removed.end());
+  return out;
+}
+
+Transaction Builder::unsorted_delta(const store::Store& store, const model::Namespaces& deferred) {
   Transaction out;
   out.family = family_;
   out.base_generation = generation_;
@@ -56,7 +64,7 @@ Transaction Builder::delta(const store::Store& store, const model::Namespaces& d
 }
 
 Transaction Builder::full(const store::Store& store) {
-  Transaction out = delta(store);
+  Transaction out = unsorted_delta(store, {});
   out.full = true;
   out.removed.clear();
   out.service_ports.clear();
@@ -64,8 +72,6 @@ Transaction Builder::full(const store::Store& store) {
   for (const auto& [name, ports] : published_) {
     out.service_ports.insert(out.service_ports.end(), ports.begin(), ports.end());
   }
-  std::sort(out.service_ports.begin(), out.service_ports.end(),
-            [](const auto& a, const auto& b) { return a->key < b->key; });
   return out;
 }
 
@@ -149,8 +155,6 @@ void Builder::absorb_changes(const store::Store& store, const model::Namespaces&
         continue;
       }
       if (is_known) ++known;
-      port.endpoints.shrink_to_fit();
-      port.also_serving.shrink_to_fit();
       now.push_back(std::make_shared<const store::ServicePort>(std::move(port)));
       into.service_ports.push_back(now.back());
     }
@@ -163,9 +167,6 @@ void Builder::absorb_changes(const store::Store& store, const model::Namespaces&
       published_.emplace(name, std::move(now));
     }
   }
-  std::sort(into.service_ports.begin(), into.service_ports.end(),
-            [](const auto& a, const auto& b) { return a->key < b->key; });
-  std::sort(into.removed.begin(), into.removed.end());
 }
 
 }  // namespace sluice::snapshot

@@ -5,8 +5,8 @@
 // delta depends on the changed Services only, and a full transaction copies pointers only. Store thread.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -51,7 +51,7 @@ class Builder {
   bool began() const { return began_; }
   // The delivered service ports of one Service, as of the last transaction.
   std::vector<ServicePortPtr> delivered(const model::ObjectName& service) const;
-  // The Services with delivered service ports, in no particular order.
+  // The Services with delivered service ports, sorted.
   std::vector<model::ObjectName> delivered_names() const;
   // Null: not known yet.
   const std::shared_ptr<const NodeFacts>& node_facts() const { return facts_.facts; }
@@ -60,6 +60,7 @@ class Builder {
   lib::Family family() const { return family_; }
 
  private:
+  Transaction unsorted_delta(const store::Store& store, const model::Namespaces& deferred);
   // Removes the Services that are not deferred from dirty_ and returns them.
   std::unordered_set<model::ObjectName> take_dirty(const store::Store& store, const model::Namespaces& deferred,
                                                    Transaction& into);
@@ -74,8 +75,8 @@ class Builder {
   VersionedFacts facts_;
   bool facts_changed_ = false;
   std::size_t service_port_count_ = 0;
-  // Sorted by key within a Service.
-  std::unordered_map<model::ObjectName, std::vector<ServicePortPtr>> published_;
+  // Sorted by key within a Service, and so in total: a full transaction needs no sorting.
+  std::map<model::ObjectName, std::vector<ServicePortPtr>> published_;
   // Since the last transaction.
   std::unordered_set<model::ObjectName> dirty_;
   std::unordered_set<model::ObjectName> pending_services_;

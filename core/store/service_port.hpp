@@ -26,7 +26,7 @@ struct ServicePortKey {
   }
   bool operator==(const ServicePortKey&) const = default;
   bool operator<(const ServicePortKey& other) const {
-    if (service != other.service) return service < other.service;
+    if (const auto order = service <=> other.service; order != 0) return order < 0;
     const int order = port_name.text().compare(other.port_name.text());
     return order != 0 ? order < 0 : protocol < other.protocol;
   }
