@@ -106,7 +106,9 @@ def bench(run):
     them with tiny sizes and compares nothing."""
     forms = (("smoke", "bench", "the benchmark", 3600, 135), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
-    made = []
+    # CPU time is compared with CPU time of the same run, so other steps may run beside it.
+    made = [Step("bench", "core", [run.built("test/tools/corescale"), *(["--full"] if run.long else [])], 1200 if run.long else 300,
+                 needs=READY, after=(PROGRAMS,), expected=120 if run.long else 20)]
     for name, program, title, limit, tiny in forms:
         command = ["python3", run.test("bench", f"{program}.py"), "--builddir", run.build]
         about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",)}

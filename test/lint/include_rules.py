@@ -108,6 +108,7 @@ TESTS = {
     # Takes the place of a file of the daemon.
     "test/tools/fault_point": {"base", "lifecycle"},
     "test/tools/conformance_subject": {"plugin"},
+    "test/tools/corescale": {"base", "conntrack", "kube", "model", "observe", "snapshot"},
     "test/tools/": set(),
     "test/": set(),
 }
