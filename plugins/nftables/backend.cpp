@@ -46,7 +46,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       metrics_(host(), args.family),
       resync_throttle_(host()),
       table_(std::move(table)),
-      writer_(*table_.kernel, [this] { return host().now(); }),
+      writer_(*table_.kernel, table_.chunk, [this] { return host().now(); }),
       read_ahead_(*table_.kernel),
       old_backend_serves_(sdk::predecessor_serves(args)) {}
 

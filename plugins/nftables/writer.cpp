@@ -19,8 +19,8 @@ namespace {
 // processes change it.
 constexpr int kTries = 8;
 constexpr int kRounds = 5;
-// From this number of changed elements on, the table is compared with the kernel instead, which splits the write.
-constexpr std::size_t kHugeChange = 5 * Writer::kChunk;
+// From this number of chunks on, the table is compared with the kernel instead, which splits the write.
+constexpr std::size_t kHugeChange = 5;
 // Clients per transaction. If it is refused, each client is tried alone to find the refused ones.
 constexpr std::size_t kClientsAtOnce = 512;
 // Old kernels release references of deleted rules with a delay.
@@ -142,11 +142,11 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const WriteOrder&
     // Flush between Services only: a port written later would be rejected meanwhile, as an unknown port of its
     // cluster IP.
     const std::string_view name = service_of(id.first);
-    if (name != service && batch.elements.size() >= kChunk && !difference.replaces() && !flush()) return false;
+    if (name != service && batch.elements.size() >= chunk_ && !difference.replaces() && !flush()) return false;
     service = name;
     if (!refused.contains(id.first)) difference.add(id, batch);
   }
-  while (difference.remove_elements(batch, kChunk)) {
+  while (difference.remove_elements(batch, chunk_)) {
     if (!flush()) return false;
   }
   if (new_table.base_chains_last) difference.add_base_chains(batch);
@@ -216,7 +216,7 @@ bool Writer::add_some_clients(const std::vector<RememberedClient>& clients, std:
 Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts& facts, Model& model,
                                       const WriteOrder& write_order) {
   Changes changes = model.take_changes();
-  if (changes.elements.size() > kHugeChange) {
+  if (changes.elements.size() > kHugeChange * chunk_) {
     Listing listing = list();
     return write_all(facts, model, write_order, listing);
   }

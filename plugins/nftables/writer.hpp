@@ -23,14 +23,12 @@ namespace sluice::nftables {
 
 class Writer {
  public:
-  // Approximate number of elements per transaction of a full write: the kernel blocks other writers meanwhile.
-  static constexpr std::size_t kChunk = 20000;
-
   // Refused service ports by printed name, with the reason. They are removed from the model.
   using Refused = std::map<std::string, std::string>;
 
-  // `kernel` outlives this; `now` is a clock in nanoseconds.
-  Writer(TableKernel& kernel, std::function<std::uint64_t()> now) : kernel_(kernel), now_(std::move(now)) {}
+  // `kernel` outlives this; `chunk` as in Table; `now` is a clock in nanoseconds.
+  Writer(TableKernel& kernel, std::size_t chunk, std::function<std::uint64_t()> now)
+      : kernel_(kernel), chunk_(chunk), now_(std::move(now)) {}
 
   Listing list();
 
@@ -96,6 +94,7 @@ class Writer {
   void note_users(const Model& model);
 
   TableKernel& kernel_;
+  const std::size_t chunk_;
   std::function<std::uint64_t()> now_;
   std::chrono::nanoseconds waited_{0};
   std::vector<Refusal> last_;                    // refusals of the last failed attempt

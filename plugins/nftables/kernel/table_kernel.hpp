@@ -5,6 +5,7 @@
 // model of it. One thread, except where noted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,6 +81,8 @@ class TableWatch {
 struct Table {
   std::unique_ptr<TableKernel> kernel;
   std::unique_ptr<TableWatch> watch;  // ignores the writes of `kernel`
+  // Approximate number of elements per transaction of a full write: the kernel blocks other writers meanwhile.
+  std::size_t chunk = 20'000;
 };
 
 // The table of this node. Opens nothing yet: sockets belong to the network namespace of the first use.

@@ -24,8 +24,7 @@ class NftablesBackendNotProgrammedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(moved_frontend_is_no_conflict);
   CPPUNIT_TEST(swapped_frontends_are_no_conflict);
   CPPUNIT_TEST(refused_service_port_is_not_counted);
-  CPPUNIT_TEST(service_port_without_affinity_id_is_served_later);
-  CPPUNIT_TEST(affinity_id_moves_in_one_transaction);
+  CPPUNIT_TEST(affinity_ids_run_out_come_back_and_move);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr std::uint32_t kMostNumbers = 65535;
@@ -123,7 +122,7 @@ class NftablesBackendNotProgrammedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, count());
   }
 
-  void service_port_without_affinity_id_is_served_later() {
+  void affinity_ids_run_out_come_back_and_move() {
     NftablesRig rig;
     std::vector<ServiceSpec> services = sticky();
     services.push_back(service("plain", "172.30.0.1"));
@@ -156,19 +155,13 @@ class NftablesBackendNotProgrammedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.table.frontends(SetId::kAffinityServices).size());
     ok(rig.verify());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
-  }
-
-  void affinity_id_moves_in_one_transaction() {
-    NftablesRig rig;
-    std::vector<ServiceSpec> services = sticky();
-    services.push_back(service("last", "172.30.0.1"));
-    ok(rig, rig.full(services));
-    ServiceSpec& one = services[0];
-    ServiceSpec& last = services.back();
-    std::swap(one.affinity_seconds, last.affinity_seconds);
-    ok(rig, rig.delta({last, one}));
+    // An id moves from one service port to another in one transaction.
+    ServiceSpec last = service("last", "172.30.0.3");
+    ok(rig, rig.delta({last}));
+    std::swap(more.affinity_seconds, last.affinity_seconds);
+    ok(rig, rig.delta({last, more}));
     CPPUNIT_ASSERT(rig.host.failed.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.frontends(SetId::kAffinityServices).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.table.frontends(SetId::kAffinityServices).size());
   }
 };
 

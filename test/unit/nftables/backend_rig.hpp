@@ -37,6 +37,11 @@ class NftablesRig final : public BackendRig<FakeHost> {
     }
     return false;
   }
+  // Restarts with a tenth of the usual elements per transaction, so that a table of 1,000 Services is written in several.
+  void write_in_small_chunks() {
+    table.chunk = nftables::Table().chunk / 10;
+    restart();
+  }
   void pass(std::uint64_t seconds) { host.clock += seconds * 1'000'000'000; }
 
   FakeTable table;

@@ -246,7 +246,7 @@ class FakeTable::Work {
 
 Table FakeTable::open() {
   armed = false;
-  return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this)};
+  return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this), chunk};
 }
 
 std::vector<Refusal> FakeTable::commit(const Batch& batch) {

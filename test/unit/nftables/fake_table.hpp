@@ -5,6 +5,7 @@
 // refuse, fail, or change between calls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -67,6 +68,7 @@ class FakeTable {
   bool lose_next = false;                 // with fail_next: writes all the same
   std::map<nftables::Key, nftables::TrafficCount> counts;
   std::vector<nftables::Batch> batches;  // all committed ones
+  std::size_t chunk = nftables::Table().chunk;  // of a backend that opens the table later
   nftables::KernelStatistics statistics;
   nftables::TableWatch::Changed changed;
   bool armed = false;

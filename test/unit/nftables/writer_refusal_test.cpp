@@ -33,26 +33,27 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
 
   void refused_service_ports_are_reported_and_retried() {
     NftablesRig rig;
-    const std::vector<ServiceSpec> services = many_services(9000, 2);
+    rig.write_in_small_chunks();
+    const std::vector<ServiceSpec> services = many_services(900, 2);
     bool refusing = true;
     rig.table.refuse = [&](const nftables::ElementWrite& one) {
-      return refusing && !one.remove && (is_of(one, services[2]) || is_of(one, services[8990])) ? ENFILE : 0;
+      return refusing && !one.remove && (is_of(one, services[2]) || is_of(one, services[899])) ? ENFILE : 0;
     };
     ok(rig, rig.full(services));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.failed.size());
     CPPUNIT_ASSERT_MESSAGE(rig.host.failed[0], rig.host.failed[0].starts_with("bench/svc-2:p80: the kernel refuses "));
     CPPUNIT_ASSERT_MESSAGE(rig.host.failed[0], has(rig.host.failed[0], "(ENFILE); the set is full"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.not_programmed());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{8998}, rig.table.frontends(SetId::kServiceIps).size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2 * 8998}, rig.table.frontends(SetId::kEndpoints).size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{8998}, rig.table.state.elements[SetId::kClusterIps].size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{898}, rig.table.frontends(SetId::kServiceIps).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2 * 898}, rig.table.frontends(SetId::kEndpoints).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{898}, rig.table.state.elements[SetId::kClusterIps].size());
     CPPUNIT_ASSERT(rig.host.resyncs.empty());
     ok(rig, rig.delta({services[7]}));
     ok(rig.verify());
     refusing = false;
     ok(rig, rig.full(services));
     CPPUNIT_ASSERT(rig.host.failed.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, rig.table.frontends(SetId::kServiceIps).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{900}, rig.table.frontends(SetId::kServiceIps).size());
   }
 
   void a_refused_change_leaves_the_others_in() {
@@ -162,7 +163,8 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
 
   void failure_between_chunks_is_repaired() {
     NftablesRig rig;
-    const std::vector<ServiceSpec> services = many_services(9000, 2);
+    rig.write_in_small_chunks();
+    const std::vector<ServiceSpec> services = many_services(900, 2);
     unsigned commits = 0;
     rig.table.before = [&](const nftables::Batch&) {
       if (++commits == 2) rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "table", "no buffer");
@@ -172,7 +174,7 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);
     rig.table.before = nullptr;
     ok(rig, rig.full(services));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, rig.table.frontends(SetId::kServiceIps).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{900}, rig.table.frontends(SetId::kServiceIps).size());
     CPPUNIT_ASSERT(!rig.table.batches[0].create_table);
   }
 

@@ -34,41 +34,44 @@ class NftablesWriterTest : public CppUnit::TestFixture {
 
   void dns_and_the_api_server_are_written_first() {
     NftablesRig rig;
-    std::vector<ServiceSpec> services = many_services(9000, 2);
-    services[8000].port = 53;
-    services[8500].namespace_name = "default";
-    services[8500].name = "kubernetes";
-    services[8999].namespace_name = "zz";
-    services[8999].name = "coredns";
+    rig.write_in_small_chunks();
+    std::vector<ServiceSpec> services = many_services(900, 2);
+    services[800].port = 53;
+    services[850].namespace_name = "default";
+    services[850].name = "kubernetes";
+    services[899].namespace_name = "zz";
+    services[899].name = "coredns";
     ok(rig, rig.full(services));
     CPPUNIT_ASSERT(rig.table.batches.size() >= 2);
     std::vector<std::string> owners = rig.table.batches[0].owners;
     owners.resize(5);
-    const std::vector<std::string> wanted{"", "bench/svc-8000:p80", "zz/coredns:p80", "default/kubernetes:p80",
+    const std::vector<std::string> wanted{"", "bench/svc-800:p80", "zz/coredns:p80", "default/kubernetes:p80",
                                           "bench/svc-0:p80"};
     CPPUNIT_ASSERT(wanted == owners);
   }
 
   void no_service_port_is_divided() {
     NftablesRig rig;
-    ok(rig, rig.full(many_services(9000, 5)));
+    rig.write_in_small_chunks();
+    ok(rig, rig.full(many_services(900, 5)));
     CPPUNIT_ASSERT(rig.table.batches.size() >= 3);
     std::set<std::string> owners;
     for (const nftables::Batch& batch : rig.table.batches) {
-      CPPUNIT_ASSERT(batch.elements.size() < 21000);
+      CPPUNIT_ASSERT(batch.elements.size() < 2100);
       for (const std::string& owner : batch.owners) CPPUNIT_ASSERT(owner.empty() || owners.insert(owner).second);
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, owners.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{900}, owners.size());
     CPPUNIT_ASSERT(rig.table.batches[0].create_table && !rig.table.batches[0].chains.empty());
     for (std::size_t i = 1; i < rig.table.batches.size(); ++i) CPPUNIT_ASSERT(rig.table.batches[i].chains.empty());
   }
 
   void unwanted_elements_are_removed_last() {
     NftablesRig rig;
-    std::vector<ServiceSpec> services = many_services(10000, 3);
-    ok(rig, rig.full({services.begin(), services.begin() + 5000}));
+    rig.write_in_small_chunks();
+    std::vector<ServiceSpec> services = many_services(1000, 3);
+    ok(rig, rig.full({services.begin(), services.begin() + 500}));
     rig.restart();
-    ok(rig, rig.full({services.begin() + 5000, services.end()}));
+    ok(rig, rig.full({services.begin() + 500, services.end()}));
     bool removing = false;
     for (const nftables::Batch& batch : rig.table.batches) {
       for (const nftables::ElementWrite& one : batch.elements) {
@@ -77,8 +80,8 @@ class NftablesWriterTest : public CppUnit::TestFixture {
       }
     }
     CPPUNIT_ASSERT(removing);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{5000}, rig.table.frontends(SetId::kServiceIps).size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{15000}, rig.table.frontends(SetId::kEndpoints).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{500}, rig.table.frontends(SetId::kServiceIps).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1500}, rig.table.frontends(SetId::kEndpoints).size());
   }
 
   // Removes affinity ids, which change if the kernel has none.
@@ -171,11 +174,12 @@ class NftablesWriterTest : public CppUnit::TestFixture {
 
   void a_huge_change_is_divided() {
     NftablesRig rig;
+    rig.write_in_small_chunks();
     ok(rig, rig.full({}));
-    std::vector<ServiceSpec> services = many_services(9000, 12);
+    std::vector<ServiceSpec> services = many_services(900, 12);
     ok(rig, rig.delta(services));
     CPPUNIT_ASSERT(rig.table.batches.size() > 4);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{9000}, rig.table.frontends(SetId::kServiceIps).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{900}, rig.table.frontends(SetId::kServiceIps).size());
     ok(rig, rig.delta({services[3]}));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
   }
