@@ -12,6 +12,7 @@
 
 #include "test/unit/iptables/backend_rig.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace affinity_test {
@@ -238,16 +239,16 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
   }
   void imports_hundreds_of_thousands_of_clients_in_time() {
-    constexpr std::uint32_t kClients = 262'144;
+    const std::uint32_t clients = repetitions(262'144);
     IptablesRig rig;
-    rig.recent.capacity = kClients;
+    rig.recent.capacity = clients;
     ok(rig.full({sticky()}));
     rig.recent.lists[list_of(sticky(), 0)];
     rig.recent.lists[list_of(sticky(), 1)];
     World world;
     const abi::ServicePortKey key = world.key(sticky());
-    std::vector<abi::AffinityClient> given(kClients);
-    for (std::uint32_t i = 0; i < kClients; ++i) {
+    std::vector<abi::AffinityClient> given(clients);
+    for (std::uint32_t i = 0; i < clients; ++i) {
       given[i].key = key;
       const std::uint32_t scattered = i * 2654435761u;  // an odd factor: each value once
       given[i].client = ip("10.0.0.0");
@@ -259,7 +260,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     const double begin = cpu_seconds();
     ok(rig.affinity().import_clients(sdk::array(given.data(), given.size()), &rig.error));
     const double used = cpu_seconds() - begin;
-    CPPUNIT_ASSERT_EQUAL(std::size_t{kClients}, rig.recent.added.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{clients}, rig.recent.added.size());
     // The timeout of the call, measured in CPU time, with a reserve for slow builds.
     CPPUNIT_ASSERT(used < 10 * slowness());
   }

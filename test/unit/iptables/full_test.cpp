@@ -154,11 +154,11 @@ COMMIT
     const auto rule_count = [](const IptablesRig& rig) {
       return rig.kernel.count_rules("nat") + rig.kernel.count_rules("filter");
     };
+    IptablesRig rig;
+    ok(rig.full(services()));
     for (const auto& [table, chains] : whole.kernel.tables) {
       for (const auto& [chain, rules] : chains) {
         if (rules.empty()) continue;
-        IptablesRig rig;
-        ok(rig.full(services()));
         rig.kernel.tables[table][chain].clear();  // iptables -F chain
         ok(rig.full(services()));
         CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(rig));
@@ -169,8 +169,6 @@ COMMIT
         CPPUNIT_ASSERT(rig.kernel.restores.empty());
       }
     }
-    IptablesRig rig;
-    ok(rig.full(services()));
     rig.kernel.tables = FakeKernel().tables;  // nft flush ruleset
     ok(rig.full(services()));
     CPPUNIT_ASSERT_EQUAL(whole.kernel.text(), rig.kernel.text());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/unit/ipvs/backend_rig.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace backend_test {
@@ -101,23 +102,24 @@ class IpvsBackendTest : public CppUnit::TestFixture {
 
   void one_change_in_ten_thousand_is_a_handful_of_messages() {
     IpvsRig rig;
-    std::vector<ServiceSpec> services = many_services(10000, 2);
+    const unsigned count = repetitions(10000);
+    std::vector<ServiceSpec> services = many_services(count, 2);
     ok(rig, rig.full(services));
     const std::uint64_t dumps = rig.servers.server_dumps + rig.sets.dumps + rig.sets.reads;
     const std::uint64_t dumps_before = rig.servers.real_dumps;
     const auto looks = rig.links.calls;
     rig.rules.saves = 0;
-    services[5000].endpoints.pop_back();
-    ok(rig, rig.delta({services[5000]}));
+    services[count / 2].endpoints.pop_back();
+    ok(rig, rig.delta({services[count / 2]}));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.result.kernel_writes);  // weight 0; without connections it is removed
-    services[5000].endpoints.push_back({"10.99.0.1", 8080, true});
-    ok(rig, rig.delta({services[5000]}));
+    services[count / 2].endpoints.push_back({"10.99.0.1", 8080, true});
+    ok(rig, rig.delta({services[count / 2]}));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.result.kernel_writes);  // a real server and its hairpin entry
-    services[6000].cluster_ip = "172.29.0.1";
-    ok(rig, rig.delta({services[6000]}));
+    services[count / 5 * 3].cluster_ip = "172.29.0.1";
+    ok(rig, rig.delta({services[count / 5 * 3]}));
     // Adds a server, two real servers, two set entries and an address; removes the same except the real servers.
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{10}, rig.result.kernel_writes);
-    ok(rig, rig.delta({}, {services[7000]}));
+    ok(rig, rig.delta({}, {services[count / 10 * 7]}));
     CPPUNIT_ASSERT_MESSAGE("removal", rig.result.kernel_writes <= 6);
     CPPUNIT_ASSERT(rig.rules.restores.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.rules.saves);

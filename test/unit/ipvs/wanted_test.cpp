@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "test/unit/repetitions.hpp"
+
 namespace sluice::ipvs {
 namespace wanted_test {
 
@@ -398,7 +400,7 @@ class WantedTest : public CppUnit::TestFixture {
   void random_histories() {
     std::mt19937 random(6);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
-    for (unsigned history = 0; history < 60; ++history) {
+    for (unsigned history = 0; history < test::repetitions(60); ++history) {
       Wanted wanted;
       Followed followed;
       std::map<PortId, ServicePlan> model;
@@ -456,7 +458,7 @@ class WantedTest : public CppUnit::TestFixture {
   void random_rejections() {
     std::mt19937 random(7);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
-    for (unsigned history = 0; history < 200; ++history) {
+    for (unsigned history = 0; history < test::repetitions(200); ++history) {
       Wanted wanted, whole;
       Followed followed, expected;
       const auto refuse = [&](const std::vector<WantedServer>& put, bool any) {

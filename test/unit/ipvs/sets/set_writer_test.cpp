@@ -247,8 +247,8 @@ class SetWriterTest : public CppUnit::TestFixture {
     assert_as_held();
     CPPUNIT_ASSERT_EQUAL(kSets, kernel_.sets.size());
     CPPUNIT_ASSERT_EQUAL(std::string(), drift());
-    writer_.add(items(70000, 300000));
-    CPPUNIT_ASSERT_EQUAL(524288U, kernel_.sets[kName].maxelem);
+    writer_.add(items(70000, 140000));
+    CPPUNIT_ASSERT_EQUAL(262144U, kernel_.sets[kName].maxelem);
   }
 
   void a_set_with_little_room_grows() {

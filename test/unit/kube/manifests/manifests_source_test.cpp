@@ -19,6 +19,7 @@
 
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/repetitions.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
@@ -205,8 +206,9 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     first();
     std::atomic<bool> moving{true};
     std::atomic<int> rescans{0};
+    const int moves = static_cast<int>(test::repetitions(1000));
     std::thread mover([&] {
-      for (int i = 0; i < 1000; ++i) {
+      for (int i = 0; i < moves; ++i) {
         // A folder that changes all the time has no consistent scan: at most one move per two rescans, at a random
         // time.
         for (const int before = rescans; rescans < before + 2;) std::this_thread::yield();
