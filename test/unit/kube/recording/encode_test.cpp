@@ -12,6 +12,7 @@
 
 #include "lib/rfc3339.hpp"
 #include "test/unit/kube/decoding.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::kube {
 namespace encode_test {
@@ -21,7 +22,7 @@ using lib::IpAddress;
 using lib::IpPrefix;
 using base::Symbol;
 
-constexpr int kObjects = 2000;
+const int kObjects = static_cast<int>(test::repetitions(2000));
 
 // Random objects, the same in every run; each field is sometimes set and sometimes not.
 class Generator {
