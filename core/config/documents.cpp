@@ -73,10 +73,8 @@ class KubeProxyReader {
 }  // namespace
 
 void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& draft) {
-  // In kube-proxy the default of this field differs from that of the flag.
-  draft.ipvs.min_sync_period.value = Duration(0);
   KubeProxyReader(strict, draft).read(document);
-  // The same for the addresses, in the file only.
+  // In kube-proxy these defaults differ from those of the flags.
   const auto bind = lib::IpAddress::parse(draft.bind_address.value);
   if (bind && bind->family() == lib::Family::ipv6) {
     if (!draft.healthz_address.given()) draft.healthz_address.value = "[::]:10256";

@@ -33,7 +33,7 @@ struct ModeDraft {
   Sourced<int> masquerade_bit{14, {}};
   Sourced<bool> masquerade_all;
   Sourced<Duration> sync_period{std::chrono::seconds(30), {}};
-  Sourced<Duration> min_sync_period{std::chrono::seconds(1), {}};
+  Sourced<Duration> min_sync_period;  // not set: the pause follows the cost of syncs; 0 in the file means not set
 };
 
 // For a backend named ipvs; the core does not use them.

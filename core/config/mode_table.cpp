@@ -14,7 +14,6 @@ constexpr std::array kModeTable = {
     // Masquerading of this mode is configured in the iptables section, as in kube-proxy.
     ModeFacts{.id = names::id_of(names::kIpvs),
               .periods = &Draft::ipvs,
-              .keeps_zero_period = true,
               .group = FlagGroup::ipvs,
               .deprecation_event = "IPVSDeprecation",
               .deprecation =

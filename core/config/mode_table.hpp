@@ -25,7 +25,6 @@ struct ModeFacts {
   // The sections of KubeProxyConfiguration that configure it.
   ModeDraft Draft::*periods = &Draft::iptables;
   ModeDraft Draft::*masquerading = &Draft::iptables;
-  bool keeps_zero_period = false;   // a minSyncPeriod of 0 in the file is no default
   bool primary_node_ports = false;  // by default node ports are served on the primary addresses of the node only
   std::optional<FlagGroup> group = {};  // options of this mode alone
   bool warns_unused = false;            // other backends warn about options of the group

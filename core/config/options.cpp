@@ -24,6 +24,7 @@ constexpr std::size_t kStateDirLimit = 90;
 // Maximum drain timeout.
 constexpr std::chrono::hours kLongestDrain{24 * 7};
 constexpr std::chrono::hours kLongestHolderTimeout{1};
+constexpr std::string_view kAdaptive = "adaptive";  // shown; no value of the flag
 // The release before the supported one, 1.36.
 constexpr std::string_view kPreviousRelease = "1.35";
 
@@ -213,7 +214,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .allowed = "path",
      .flag_note = "A daemon that reads this file behaves as with these flags. A warning names flags that no field "
                   "can express: --boot-id-file, --machine-id-file, --healthz-port=0, and "
-                  "--iptables-min-sync-period=0, which in a file means 1s."},
+                  "--iptables-min-sync-period=0, which in a file means adaptive."},
     {.flag = "check", .kind = boolean, .beats_file = true,
      .help = "Validate the configuration, report every error, then exit.",
      .flag_note = "Loads the backend, and checks the kubeconfig, the manifests or the recording. Prints errors to "
@@ -526,8 +527,9 @@ constexpr std::array kOptions = std::to_array<Option>({
      .flag_sets_too = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true,
      .change = {14, Part::backend, differs_in<&Settings::sync_period>, "syncPeriod"}},
     {.field = "iptables.minSyncPeriod", .flag = "iptables-min-sync-period", .kind = duration, .group = pace,
-     .value_name = "DURATION",
-     .help = "Minimum time between two syncs; 0 writes every change at once.", .allowed = "0s to the sync period",
+     .value_name = "DURATION", .shown_default = kAdaptive,
+     .help = "Minimum time between two syncs; 0 writes every change at once. By default it follows the cost of syncs.",
+     .allowed = "0s to the sync period",
      .modes = "all except ipvs and nftables", .note = "The daemon collects the changes in between.",
      .flag_note = "The flag applies to all modes except ipvs.",
      .field_note = "In a file, 0s means the default; write 1ms.", .reload = "Applied at once.",
@@ -541,10 +543,10 @@ constexpr std::array kOptions = std::to_array<Option>({
      .field_note = "0s means the default.", .reload = "Applied at once.",
      .draft = in_draft<&Draft::ipvs, &ModeDraft::sync_period>, .zero_is_default = true},
     {.field = "ipvs.minSyncPeriod", .flag = "ipvs-min-sync-period", .kind = duration, .group = ipvs,
-     .value_name = "DURATION",
+     .value_name = "DURATION", .shown_default = kAdaptive,
      .help = "Like --iptables-min-sync-period, for ipvs mode.", .allowed = "0s to the sync period",
-     .field_note = "In a file, the default is 0s, as in kube-proxy.", .reload = "Applied at once.",
-     .draft = in_draft<&Draft::ipvs, &ModeDraft::min_sync_period>},
+     .field_note = "In a file, 0s means the default; write 1ms.", .reload = "Applied at once.",
+     .draft = in_draft<&Draft::ipvs, &ModeDraft::min_sync_period>, .zero_is_default = true},
     {.field = "ipvs.scheduler", .flag = "ipvs-scheduler", .group = ipvs, .value_name = "NAME",
      .help = "IPVS scheduler of all virtual servers; empty means rr.", .allowed = "name of a kernel scheduler",
      .reload = "A new instance of the backend becomes active with the new value; other modes store it.",
@@ -592,7 +594,7 @@ constexpr std::array kOptions = std::to_array<Option>({
      .help = "Interval between checks for drift of the kernel state, in nftables mode.", .allowed = "more than 0s",
      .field_note = "0s means the default.", .reload = "Applied at once.",
      .draft = in_draft<&Draft::nftables, &ModeDraft::sync_period>, .zero_is_default = true},
-    {.field = "nftables.minSyncPeriod", .kind = duration, .group = pace,
+    {.field = "nftables.minSyncPeriod", .kind = duration, .group = pace, .shown_default = kAdaptive,
      .help = "Minimum time between two syncs, in nftables mode.", .allowed = "0s to the sync period",
      .field_note = "0s means the default; write 1ms.", .reload = "Applied at once.",
      .draft = in_draft<&Draft::nftables, &ModeDraft::min_sync_period>, .zero_is_default = true},

@@ -150,8 +150,9 @@ void warn_not_written(const Draft& draft, const Settings& settings, Problems& pr
   if (!settings.serve.healthz) {
     problems.warning(draft.healthz_port.where, "0 is not in the written file: no field turns the health server off");
   }
-  if (!mode_facts(settings.backend).keeps_zero_period && settings.min_sync_period.count() == 0) {
-    problems.warning(draft.iptables.min_sync_period.where, "0 means 1s in the written file; write 1ms there");
+  if (settings.min_sync_period == Duration(0)) {
+    const auto& period = (draft.*mode_facts(settings.backend).periods).min_sync_period;
+    problems.warning(period.where, "0 means the default, adaptive, in the written file; write 1ms there");
   }
 }
 

@@ -112,9 +112,10 @@ struct Settings {
   std::uint32_t masquerade_mark() const { return std::uint32_t{1} << masquerade_bit; }
   lib::IpAddress bind_address;  // 0.0.0.0 or :: if the Node object decides
 
-  // Of the active backend; min_sync_period <= sync_period.
+  // Of the active backend; min_sync_period <= sync_period. Without a minimum, the pause between two syncs follows their
+  // cost (sync::SyncPace).
   Duration sync_period = std::chrono::seconds(30);
-  Duration min_sync_period = std::chrono::seconds(1);
+  std::optional<Duration> min_sync_period;
 
   ServeSettings serve;
   node::ConntrackSettings conntrack;

@@ -188,12 +188,12 @@ class Validator {
       problems_.error(least.where, print_duration(least.value) + " is negative; allowed: 0 or more");
     }
     if (sync.value.count() > 0 && least.value > sync.value) {
-      problems_.error(least.given() ? least.where : sync.where,
+      problems_.error(least.where,
                       "the minimum sync period, " + print_duration(least.value) + ", is longer than the sync period, " +
                           print_duration(sync.value) + "; allowed: at most the sync period");
     }
     out_.sync_period = sync.value;
-    out_.min_sync_period = least.value;
+    if (least.given()) out_.min_sync_period = least.value;
     check_options(FlagGroup::source, draft_, problems_);
   }
 

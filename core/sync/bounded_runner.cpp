@@ -10,6 +10,8 @@ namespace {
 
 // A lock that another process holds is not polled faster, even if `min` is shorter.
 constexpr lib::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
+// Without `min`, a shorter pause is not worth a run of its own.
+constexpr lib::Clock::Duration kNoticeable = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -18,14 +20,31 @@ void BoundedRunner::request_at_once() {
   last_end_.reset();
 }
 
+lib::Clock::Duration BoundedRunner::interval() const {
+  return intervals_.min ? *intervals_.min : std::min(pace_.gap(), intervals_.retry);
+}
+
+bool BoundedRunner::succeeded() const {
+  return last_outcome_ == RunOutcome::done || last_outcome_ == RunOutcome::nothing;
+}
+
+// The cost of a failed run does not say how soon another one may succeed.
+lib::Clock::Time BoundedRunner::earliest() const {
+  if (intervals_.min) return *last_end_ + *intervals_.min;
+  const auto latest = *last_end_ + std::min(SyncPace::kLongest, intervals_.retry);
+  return succeeded() ? std::clamp(pace_.earliest(), *last_end_, latest) : latest;
+}
+
+lib::Clock::Time BoundedRunner::earliest_of_early() const {
+  if (intervals_.min) return last_early_end_ ? *last_early_end_ + *intervals_.min : *last_end_;
+  const bool last_was_early = last_early_end_ && *last_early_end_ >= *last_end_;
+  return last_was_early || interval() < kNoticeable ? earliest() : *last_end_;
+}
+
 lib::Clock::Time BoundedRunner::next_run() const {
   if (!last_end_) return requested_ ? clock_.now() : lib::Clock::Time::max();
-  const auto earliest = *last_end_ + intervals_.min;
-  const bool succeeded = last_outcome_ == RunOutcome::done || last_outcome_ == RunOutcome::nothing;
-  if (requested_ && early_requested_ && succeeded) {
-    const auto free = last_early_end_ ? *last_early_end_ + intervals_.min : *last_end_;
-    return std::clamp(free, *last_end_, earliest);
-  }
+  const auto earliest = this->earliest();
+  if (requested_ && early_requested_ && succeeded()) return std::clamp(earliest_of_early(), *last_end_, earliest);
   if (requested_) return earliest;
   auto next = *last_end_ + intervals_.max;
   switch (last_outcome_) {
@@ -34,7 +53,7 @@ lib::Clock::Time BoundedRunner::next_run() const {
       break;
     case RunOutcome::failed: next = std::min(next, *last_end_ + intervals_.retry); break;
     case RunOutcome::retry_soon:
-      next = std::min(next, *last_end_ + std::max(intervals_.min, kShortestRetry));
+      next = std::min(next, *last_end_ + std::max(interval(), kShortestRetry));
       break;
   }
   return std::max(next, earliest);
@@ -48,11 +67,13 @@ bool BoundedRunner::due() const {
 
 void BoundedRunner::started() {
   requested_ = early_requested_ = false;
-  runs_early_ = last_end_ && clock_.now() < *last_end_ + intervals_.min;
+  started_at_ = clock_.now();
+  runs_early_ = last_end_ && started_at_ < earliest();
 }
 
-void BoundedRunner::finished(RunOutcome outcome) {
+void BoundedRunner::finished(RunOutcome outcome, lib::Clock::Duration cost) {
   const auto now = clock_.now();
+  pace_.ran(started_at_, now, cost);
   if (runs_early_ && outcome == RunOutcome::done) last_early_end_ = now;
   if (!runs_early_ || outcome == RunOutcome::failed || outcome == RunOutcome::retry_soon) last_end_ = now;
   last_outcome_ = outcome;

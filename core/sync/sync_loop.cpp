@@ -8,6 +8,7 @@
 
 #include "core/base/log_messages.hpp"
 #include "core/snapshot/flatten.hpp"
+#include "core/sync/run_cost.hpp"
 
 namespace sluice::sync {
 namespace {
@@ -40,7 +41,7 @@ SyncLoop::SyncLoop(Options options, LoopId id, TransactionSource& source, SyncOb
       held_(options.held),
       verify_every_(options.verify_every),
       not_programmed_log_(clock),
-      recent_(options.intervals.min) {
+      recent_(runner_.interval()) {
   status_.not_programmed = NotProgrammed(RetryClock(options.retry_not_programmed));
 }
 
@@ -63,12 +64,13 @@ void SyncLoop::stop() {
 // Many changes per second wake the apply thread for the first one only, and for the first early one.
 void SyncLoop::request(const model::Namespaces& changed) {
   note_request();
-  const bool early = !early_request_queued_ && recent_.lacks_any(changed, clock_.now());
+  const auto now = clock_.now();
+  const bool early = !early_request_queued_ && recent_.lacks_any(changed, now);
   if (early && !early_request_queued_.exchange(true)) {
     request_queued_ = true;
-    queue_.put(Request{true});
+    queue_.put(Request{true, now});
   } else if (!request_queued_.exchange(true)) {
-    queue_.put(Request{});
+    queue_.put(Request{false, now});
   }
 }
 
@@ -225,6 +227,7 @@ void SyncLoop::retry_not_programmed() {
 
 // A backend without deltas receives everything in each run: an early run would cost as much as any other.
 void SyncLoop::handle(Request& message) {
+  if (!waiting_since_) waiting_since_ = message.at;
   if (message.early && delta_supported_) {
     runner_.request_early();
   } else {
@@ -265,7 +268,7 @@ void SyncLoop::handle(ApplyFull& message) { message.done.set_value(run_once(true
 
 void SyncLoop::handle(SetIntervals& message) {
   runner_.set_intervals(message.intervals);
-  recent_.set_minimum(message.intervals.min);
+  recent_.set_minimum(runner_.interval());
   const auto before = std::exchange(verify_every_, message.verify_every);
   if (next_verify_ != lib::Clock::Time::max()) next_verify_ += verify_every_ - before;
 }
@@ -291,6 +294,8 @@ lib::Status SyncLoop::run_once(bool full) {
   const model::Namespaces deferred = full || !runner_.runs_early() ? model::Namespaces() : recent_.names(clock_.now());
   request_queued_ = early_request_queued_ = false;  // before the transaction is taken: later changes need another run
   const auto begin = clock_.now();
+  const RunCost cost(clock_);
+  const auto waiting_since = std::exchange(waiting_since_, {});
   freshness_.taken(begin);
   const auto transaction = source_.take(full, deferred);
   if (!transaction) {  // stopping, or not everything is listed yet
@@ -301,6 +306,7 @@ lib::Status SyncLoop::run_once(bool full) {
   recent_.note(*transaction, clock_.now());
   SyncReport report;
   report.full = transaction->full;
+  if (waiting_since && !transaction->empty()) report.waited_seconds = seconds(begin - *waiting_since);
   report.select_seconds = seconds(clock_.now() - begin);
   RunOutcome outcome = RunOutcome::done;
   lib::Status status;
@@ -316,8 +322,13 @@ lib::Status SyncLoop::run_once(bool full) {
   }
   report.seconds = seconds(clock_.now() - begin);
   if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
-  runner_.finished(outcome);
-  if (transaction->partial) runner_.request();
+  runner_.finished(outcome, cost.so_far());
+  recent_.set_minimum(runner_.interval());
+  report.interval_seconds = seconds(runner_.interval());
+  if (transaction->partial) {
+    runner_.request();
+    waiting_since_ = waiting_since;
+  }
   recent_.note(*transaction, clock_.now());
   observer_.synced({id_, report});
   // The backend compares a full transaction with the kernel, so it replaces a verification.

@@ -145,6 +145,7 @@ class SyncLoop final : private plugin::HostObserver {
  private:
   struct Request {
     bool early = false;
+    lib::Clock::Time at{};
   };
   struct RequestFull {
     std::string reason;
@@ -220,6 +221,7 @@ class SyncLoop final : private plugin::HostObserver {
   bool claims_reported_ = false;
   std::string claims_error_;  // the last logged one
   lib::Clock::Time next_verify_ = lib::Clock::Time::max();
+  std::optional<lib::Clock::Time> waiting_since_;  // the first change that waits for the next run
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // of changes that are not in the kernel yet
   std::deque<Inspect> inspections_;
 

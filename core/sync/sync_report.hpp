@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 namespace sluice::sync {
@@ -19,6 +20,9 @@ struct SyncReport {
   std::chrono::system_clock::time_point at;  // the end of the attempt
   // The trigger times of the changes that are now in the kernel. Empty unless ok.
   std::vector<std::chrono::system_clock::time_point> trigger_times;
+  // From the first change until the attempt began. Empty if no change caused it, or there was nothing to send.
+  std::optional<double> waited_seconds{};
+  double interval_seconds = 0;  // the minimum time until the next attempt
 };
 
 }  // namespace sluice::sync

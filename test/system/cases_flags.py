@@ -277,7 +277,7 @@ def configuration_read_again(t):
     again = path + ".again"
     expect_exit(t, ["--config", path, "--write-config-to", again], 0)
     expect_exit(t, [*flags, "--iptables-min-sync-period=0s", "--write-config-to", path + ".other"], 0,
-         "warning: --iptables-min-sync-period: 0 means 1s in the written file")
+         "warning: --iptables-min-sync-period: 0 means the default, adaptive, in the written file")
     text = "\n".join(lines_of(path))
     t.require(text == "\n".join(lines_of(again)), "written a second time it differs")
     restart(t, ["--config", path])

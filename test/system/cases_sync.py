@@ -6,10 +6,12 @@ import contextlib
 import datetime
 import time
 
-from lib import bulk, chains, leftovers, nftables, stray
+from lib import bulk, chains, leftovers, nftables, pace, stray
 from lib.addresses import E1, E2, E3, POD_PORT, V4, V6
+from lib.bench import prompt
 from lib.cases import EXT, POD, REJECTED, case, kept, masqueraded, own_daemon
 from lib.differences import INVALID_PASSES
+from lib.metrics import FAMILY, scrape
 from lib.objects import endpoint_slice, port, ready
 from lib.writes import WriteWatch
 
@@ -21,6 +23,8 @@ EVERY_BACKEND = [*WRITING_IPTABLES, "nftables"]
 OURS = "KUBE-"
 SHARED = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
 LIBERAL = "net.netfilter.nf_conntrack_tcp_be_liberal"
+WAIT, PAUSE = "sluice_sync_wait_duration_seconds", "sluice_sync_interval_seconds"
+ROUNDS, PERIOD = 4, 4  # changes, and the seconds between two syncs that they are compared with
 PAUSES = (3, 6, 12, 24, 48)  # seconds between two syncs: the next one if the machine was too busy for the one before
 LARGE = 1000  # endpoints up to which rules of endpoints have comments
 STALE = ["KUBE-SVC-AAAAAAAAAAAAAAAA", "KUBE-SVL-AAAAAAAAAAAAAAAA", "KUBE-EXT-AAAAAAAAAAAAAAAA",
@@ -120,6 +124,36 @@ def there_and_back(t):
         service.set_endpoints([ready(E1)])
     t.require(in_time, f"A to B to A always took longer than half of the pause, which was {pause} s at last")
     t.require(written and not more, f"{len(more)} writes after A to B to A, first: {more[:1]}")
+
+
+@own_daemon(105, "changes wait for a minimum sync period only if it is set; otherwise pauses follow the cost of syncs",
+            backends=EVERY_BACKEND)
+def adaptive_pace(t):
+    name = "ipvs" if t.bench.backend == "ipvs" else "iptables"
+    without_period = t.bench.flags[len(prompt(t.bench.backend)):]
+    service = t.service([ready(E1)])
+
+    def stream(flags):
+        """Changes, each as soon as packets show the one before: how long they waited for syncs, and the pause at the end."""
+        t.bench.daemon.stop()
+        t.bench.daemon.start(t.bench.source.daemon_flags(), [*without_period, *flags])
+        t.bench.daemon.wait_synced()
+        t.settle()
+        before = scrape(t)
+        for turn in range(ROUNDS):
+            service.set_endpoints([ready(E1)] if turn % 2 else BOTH)
+            t.settle()
+        # Packets may arrive before the daemon has updated its counters.
+        t.wait_until(lambda: scrape(t).count(WAIT + "_count") - before.count(WAIT + "_count") >= ROUNDS, "the waits are counted")
+        after = scrape(t)
+        return after.count(WAIT + "_sum") - before.count(WAIT + "_sum"), after.get(PAUSE, ip_family=FAMILY[t.family])
+
+    waited, pause = stream([])
+    # It follows from processor time, which other programs do not change; an emulated machine needs more.
+    t.require(0 < pause < 1 or pace.SLOWNESS > 1, f"without a period the pause is {pause} s")
+    long, period = stream([f"--{name}-min-sync-period", f"{PERIOD}s"])
+    t.require(period == PERIOD, f"the pause is {period} s instead of {PERIOD} s")
+    t.require(waited < long, f"changes waited {waited} s without a period, and {long} s with one of {PERIOD} s")
 
 
 @own_daemon(92, "only trigger times since the start of the daemon count, and only valid ones", sources=SOURCES,

@@ -64,6 +64,8 @@ struct Metrics::Recorded {
   Histograms& partial_duration = histograms("kubeproxy_sync_partial_proxy_rules_duration_seconds");
   Histograms& select_duration = histograms("sluice_sync_select_duration_seconds");
   Histograms& apply_duration = histograms("sluice_sync_apply_duration_seconds");
+  Histograms& wait_duration = histograms("sluice_sync_wait_duration_seconds");
+  Gauges& sync_interval = gauges("sluice_sync_interval_seconds");
   Histograms& kernel_duration = histograms("sluice_sync_kernel_duration_seconds");
   Histograms& programming_duration = histograms("kubeproxy_network_programming_duration_seconds");
   Gauges& last_sync = gauges("kubeproxy_sync_proxy_rules_last_timestamp_seconds");
@@ -124,6 +126,8 @@ void Metrics::synced(lib::Family family, const sync::SyncReport& report) {
   const prometheus::Labels labels = family_label(family);
   add(recorded_->sync_duration, labels).Observe(report.seconds);
   add(report.full ? recorded_->full_duration : recorded_->partial_duration, labels).Observe(report.seconds);
+  if (report.waited_seconds) add(recorded_->wait_duration, labels).Observe(*report.waited_seconds);
+  recorded_->sync_interval.Add(labels).Set(report.interval_seconds);
   add(recorded_->select_duration, labels).Observe(report.select_seconds);
   add(recorded_->apply_duration, labels).Observe(report.apply_seconds);
   if (report.kernel_seconds > 0) add(recorded_->kernel_duration, labels).Observe(report.kernel_seconds);

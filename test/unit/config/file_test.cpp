@@ -49,7 +49,6 @@ class ConfigFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(empty_and_zero_values_mean_the_default);
   CPPUNIT_TEST(a_zero_period_means_the_default_and_a_zero_timeout_means_zero);
   CPPUNIT_TEST(requests_and_recordings_are_read_with_their_place);
-  CPPUNIT_TEST(the_default_of_ipvs_min_sync_period_differs_in_the_file);
   CPPUNIT_TEST(accepts_the_file_of_kubeadm_without_warnings_even_when_strict);
   CPPUNIT_TEST(unknown_fields_are_warnings_and_errors_when_strict);
   CPPUNIT_TEST(unknown_fields_of_groups_have_their_full_name);
@@ -159,7 +158,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.draft.config_sync_period.value == 15min);
     CPPUNIT_ASSERT_EQUAL(14, r.draft.iptables.masquerade_bit.value);
     CPPUNIT_ASSERT(r.draft.iptables.sync_period.value == 30s);
-    CPPUNIT_ASSERT(r.draft.iptables.min_sync_period.value == 1s);
+    CPPUNIT_ASSERT(!r.draft.iptables.min_sync_period.given());
     CPPUNIT_ASSERT(!r.draft.mode.given());
     CPPUNIT_ASSERT(r.draft.node_port_addresses.empty());
   }
@@ -170,9 +169,9 @@ class ConfigFileTest : public CppUnit::TestFixture {
                               "udpTimeout: 0s\ndrainTimeout: 0s\ndescriptorHolderTimeout: 0s\n");
     CPPUNIT_ASSERT_EQUAL(std::string(), periods.problems);
     CPPUNIT_ASSERT(periods.draft.ipvs.sync_period.value == 30s);
-    CPPUNIT_ASSERT(periods.draft.ipvs.min_sync_period.value == 0s && periods.draft.ipvs.min_sync_period.given());
+    CPPUNIT_ASSERT(!periods.draft.ipvs.min_sync_period.given());
     CPPUNIT_ASSERT(periods.draft.nftables.sync_period.value == 30s);
-    CPPUNIT_ASSERT(periods.draft.nftables.min_sync_period.value == 1s);
+    CPPUNIT_ASSERT(!periods.draft.nftables.min_sync_period.given());
     CPPUNIT_ASSERT(periods.draft.udp_timeout.value == 30s);
     CPPUNIT_ASSERT(periods.draft.settings.drain_timeout == 0s);
     CPPUNIT_ASSERT(periods.draft.settings.holder_timeout == 0s);
@@ -195,11 +194,6 @@ class ConfigFileTest : public CppUnit::TestFixture {
             "5 or 0.5\nE c.yaml:5: clientConnection.burst: '1.5' is not a number; allowed: a whole number "
             "without quotes, such as 14\n"),
         proxy("clientConnection:\n  qps: all\n  burst: 1.5\n").problems);
-  }
-
-  void the_default_of_ipvs_min_sync_period_differs_in_the_file() {
-    CPPUNIT_ASSERT(proxy("").draft.ipvs.min_sync_period.value == 0s);
-    CPPUNIT_ASSERT(Draft().ipvs.min_sync_period.value == 1s);
   }
 
   // All fields, most of them empty.

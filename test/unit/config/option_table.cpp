@@ -215,7 +215,7 @@ std::vector<Option> mode_options() {
   const std::string nftables = "mode: nftables\n";
   const std::vector<std::string> userspace{"--proxy-mode=userspace"};
   const auto sync = [](S s) { return show(s.sync_period); };
-  const auto least = [](S s) { return show(s.min_sync_period); };
+  const auto least = [](S s) { return s.min_sync_period ? show(*s.min_sync_period) : "0s"; };
   const auto mark = [](S s) { return show(s.masquerade_bit); };
   const auto all = [](S s) { return show(s.masquerade_all); };
   const std::vector<Refused> bits{{"-1", "-1" + kNoBit}, {"32", "32" + kNoBit}};
@@ -252,7 +252,7 @@ std::vector<Option> mode_options() {
       {"iptables-min-sync-period",
        "iptables.minSyncPeriod",
        duration,
-       "1s",
+       "0s",
        "2s",
        "",
        "",
@@ -271,8 +271,8 @@ std::vector<Option> mode_options() {
        ipvs,
        ipvs_file,
        sync},
-      {"ipvs-min-sync-period", "ipvs.minSyncPeriod", duration, "1s", "2s", "", "", least_period(), ipvs, ipvs_file,
-       least, "0s"},
+      {"ipvs-min-sync-period", "ipvs.minSyncPeriod", duration, "0s", "2s", "", "", least_period(), ipvs, ipvs_file,
+       least},
       {"ipvs-scheduler",
        "ipvs.scheduler",
        text,
@@ -315,7 +315,7 @@ std::vector<Option> mode_options() {
       {"", "nftables.masqueradeAll", boolean, "false", "true", "", "", {}, {}, nftables, all},
       {"", "nftables.masqueradeBit", number, "14", "3", "", "", bits, {}, nftables, mark},
       {"", "nftables.syncPeriod", duration, "30s", "1m", "1m0s", "", {{"-1s", "-1s" + kTooShort}}, {}, nftables, sync},
-      {"", "nftables.minSyncPeriod", duration, "1s", "2s", "", "", least_period(), {}, nftables, least},
+      {"", "nftables.minSyncPeriod", duration, "0s", "2s", "", "", least_period(), {}, nftables, least},
       {"proxy-port-range",
        "",
        text,
@@ -468,9 +468,9 @@ std::string default_configuration() {
          R"("healthzBindAddress":"0.0.0.0:10256","metricsBindAddress":"127.0.0.1:10249","bindAddressHardFail":)"
          R"(false,"enableProfiling":false,"showHiddenMetricsForVersion":"","mode":"iptables","iptables":)"
          R"({"masqueradeBit":14,"masqueradeAll":false,"localhostNodePorts":true,"syncPeriod":"30s",)"
-         R"("minSyncPeriod":"1s"},"ipvs":{"syncPeriod":"30s","minSyncPeriod":"1s","scheduler":"","excludeCIDRs":)"
+         R"("minSyncPeriod":"0s"},"ipvs":{"syncPeriod":"30s","minSyncPeriod":"0s","scheduler":"","excludeCIDRs":)"
          R"(null,"strictARP":false,"tcpTimeout":"0s","tcpFinTimeout":"0s","udpTimeout":"0s"},"nftables":)"
-         R"({"masqueradeBit":14,"masqueradeAll":false,"syncPeriod":"30s","minSyncPeriod":"1s"},"winkernel":)"
+         R"({"masqueradeBit":14,"masqueradeAll":false,"syncPeriod":"30s","minSyncPeriod":"0s"},"winkernel":)"
          R"({"networkName":"","sourceVip":"","enableDSR":false,"rootHnsEndpointName":"","forwardHealthCheckVip":)"
          R"(false},"detectLocalMode":"ClusterCIDR","detectLocal":{"bridgeInterface":"","interfaceNamePrefix":""},)"
          R"("clusterCIDR":"","nodePortAddresses":null,"oomScoreAdj":-999,"conntrack":{"maxPerCore":32768,"min":)"

@@ -34,7 +34,6 @@ struct Option {
   std::string yaml_besides{};
   // Returns the setting in the format of the effective configuration; null: not in the settings.
   std::string (*arrives)(const config::Settings&) = nullptr;
-  std::string default_in_file{};  // if the default of the file differs
 };
 
 const std::vector<Option>& option_table();

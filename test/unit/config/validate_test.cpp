@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "core/lifecycle/backend_options.hpp"
@@ -137,7 +138,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0x4000u, s.masquerade_mark());
     CPPUNIT_ASSERT(s.bind_address.is_unspecified());
     CPPUNIT_ASSERT(s.sync_period == 30s);
-    CPPUNIT_ASSERT(s.min_sync_period == 1s);
+    CPPUNIT_ASSERT(!s.min_sync_period);
     CPPUNIT_ASSERT(s.log == LogSettings());
   }
 
@@ -524,7 +525,7 @@ class ValidateTest : public CppUnit::TestFixture {
     const Settings iptables = with_file("mode: iptables\n" + fields).settings;
     CPPUNIT_ASSERT(iptables.sync_period == 11s && iptables.masquerade_bit == 1 && iptables.masquerade_all);
     const Settings ipvs = with_file("mode: ipvs\n" + fields).settings;
-    CPPUNIT_ASSERT(ipvs.sync_period == 12s && ipvs.min_sync_period == 0s);
+    CPPUNIT_ASSERT(ipvs.sync_period == 12s && !ipvs.min_sync_period);
     CPPUNIT_ASSERT(ipvs.masquerade_bit == 1 && ipvs.masquerade_all);
     const Settings nftables = with_file("mode: nftables\n" + fields).settings;
     CPPUNIT_ASSERT(nftables.sync_period == 13s && nftables.min_sync_period == 3s);
@@ -539,7 +540,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(flags.sync_period == 9s && flags.masquerade_all && flags.masquerade_bit == 14);
     const Settings ipvs_flags =
         validate_words({"--proxy-mode=ipvs", "--iptables-sync-period=9s", "--masquerade-all"}).settings;
-    CPPUNIT_ASSERT(ipvs_flags.sync_period == 30s && ipvs_flags.min_sync_period == 1s && ipvs_flags.masquerade_all);
+    CPPUNIT_ASSERT(ipvs_flags.sync_period == 30s && !ipvs_flags.min_sync_period && ipvs_flags.masquerade_all);
     // The ipvs flags only apply to ipvs mode.
     const std::vector<std::string> of_ipvs{"--ipvs-sync-period=9s", "--ipvs-min-sync-period=2s"};
     for (const char* mode : {"ipvs", "iptables", "nftables"}) {
@@ -548,7 +549,7 @@ class ValidateTest : public CppUnit::TestFixture {
       const Settings periods = validate_words(words).settings;
       const bool honoured = words.back() == "--proxy-mode=ipvs";
       CPPUNIT_ASSERT_MESSAGE(mode, periods.sync_period == (honoured ? 9s : 30s));
-      CPPUNIT_ASSERT_MESSAGE(mode, periods.min_sync_period == (honoured ? 2s : 1s));
+      CPPUNIT_ASSERT_MESSAGE(mode, periods.min_sync_period == (honoured ? std::optional<Duration>(2s) : std::nullopt));
     }
   }
 
@@ -560,10 +561,11 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: the minimum sync period, 1m, is longer than the "
                                      "sync period, 30s; allowed: at most the sync period\n"),
                          validate_words({"--iptables-min-sync-period=1m"}).problems);
-    CPPUNIT_ASSERT_EQUAL("E " + place(3, "iptables.syncPeriod") +
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "iptables.minSyncPeriod") +
                              ": the minimum sync period, 1s, is longer than the sync period, 500ms; allowed: at "
                              "most the sync period\n",
-                         with_file("iptables: {syncPeriod: 500ms}\n").problems);
+                         with_file("iptables: {syncPeriod: 500ms, minSyncPeriod: 1s}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), with_file("iptables: {syncPeriod: 500ms}\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), with_file("mode: nftables\niptables: {syncPeriod: -5s}\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --config-sync-period: -1s is too short; allowed: more than 0\n"),
                          validate_words({"--config-sync-period=-1s"}).problems);

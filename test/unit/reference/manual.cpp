@@ -91,8 +91,7 @@ std::string fields(Document document) {
   std::string out;
   for (const auto& [name, option] : config::fields_of(document)) {
     if (option == nullptr) continue;
-    // In kube-proxy the default of this field differs from that of the flag.
-    const std::string value = name == "ipvs.minSyncPeriod" ? "0s" : config::default_text(*option);
+    const std::string value = config::default_text(*option);
     const std::string field(name);
     out += ".TP\n" + (value.empty() ? ".B " + field : ".BR " + field + " \" (" + with_dashes(value) + ")\"") + "\n" +
            prose(sentences({std::string(option->help), std::string(option->note), std::string(option->field_note),

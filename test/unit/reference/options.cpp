@@ -59,17 +59,12 @@ std::string flags() {
   return out + "\n";
 }
 
-// In kube-proxy the default of this field differs from that of the flag.
-std::string default_of_field(const Option& option) {
-  return option.field == "ipvs.minSyncPeriod" ? "0s" : config::default_text(option);
-}
-
 std::string fields(Document document) {
   std::string out =
       heading_row({"Field", "Default", "Values", "Modes", "Description", "Change while the daemon runs", "Flag"});
   for (const auto& [name, option] : config::fields_of(document)) {
     if (option == nullptr) continue;
-    out += row({code(name), code(default_of_field(*option)), values_of(*option), modes_of(*option),
+    out += row({code(name), code(config::default_text(*option)), values_of(*option), modes_of(*option),
                 prose(sentences({text(option->help), text(option->note), text(option->field_note)})),
                 prose(option->reload), option->flag.empty() ? "" : code("--" + text(option->flag))});
   }

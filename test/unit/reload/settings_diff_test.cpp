@@ -91,7 +91,7 @@ const std::vector<Row>& rows() {
       {"Settings", "bind_address", [](config::Settings& s) { s.bind_address = *lib::IpAddress::parse("10.0.0.2"); },
        "bindAddress", backend},
       {"Settings", "sync_period", [](config::Settings& s) { s.sync_period *= 2; }, "syncPeriod", backend},
-      {"Settings", "min_sync_period", [](config::Settings& s) { s.min_sync_period *= 2; }, "minSyncPeriod", backend},
+      {"Settings", "min_sync_period", [](config::Settings& s) { s.min_sync_period = std::chrono::seconds(2); }, "minSyncPeriod", backend},
       {"Settings", "serve", [](config::Settings& s) { s.serve.flagz = false; }, "featureGates.ComponentFlagz", serve},
       {"Settings", "conntrack", [](config::Settings& s) { s.conntrack.min = 1; }, "conntrack", kernel},
       {"Settings", "oom_score_adj", [](config::Settings& s) { s.oom_score_adj = 1; }, "oomScoreAdj", kernel},

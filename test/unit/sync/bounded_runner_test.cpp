@@ -8,7 +8,9 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "test/unit/sync/fake_clock.hpp"
 
@@ -35,6 +37,13 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(early_run_without_changes_does_not_count);
   CPPUNIT_TEST(no_early_run_after_a_failure);
   CPPUNIT_TEST(early_request_after_the_minimum_is_a_normal_run);
+  CPPUNIT_TEST(adaptive_lone_changes_do_not_wait);
+  CPPUNIT_TEST(adaptive_runs_keep_their_share_of_a_processor);
+  CPPUNIT_TEST(adaptive_pause_is_at_most_a_second_and_the_retry_interval);
+  CPPUNIT_TEST(adaptive_pause_after_a_failure);
+  CPPUNIT_TEST(adaptive_early_run_if_the_pause_is_noticeable);
+  CPPUNIT_TEST(adaptive_early_runs_count_and_do_not_starve_others);
+  CPPUNIT_TEST(new_intervals_may_begin_or_end_the_adaptive_pace);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
@@ -225,6 +234,127 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!runner_.due());
     clock_.advance(1s);
     CPPUNIT_ASSERT(runner_.due());
+  }
+
+  // Without a minimum interval.
+
+  static constexpr RunnerIntervals kAdaptive{std::nullopt, 30s, 1h};
+  BoundedRunner adaptive_{kAdaptive, clock_};
+
+  // Waits until a run is due, and returns for how long.
+  lib::Clock::Duration wait(BoundedRunner& runner) {
+    const auto waited = std::max(runner.next_run() - clock_.now(), lib::Clock::Duration::zero());
+    clock_.advance(waited);
+    CPPUNIT_ASSERT(runner.due());
+    return waited;
+  }
+  lib::Clock::Duration wait_and_run(BoundedRunner& runner, lib::Clock::Duration cost,
+                                    RunOutcome outcome = RunOutcome::done) {
+    const auto waited = wait(runner);
+    runner.started();
+    clock_.advance(cost);
+    runner.finished(outcome, cost);
+    return waited;
+  }
+  // Until the pace knows the cost.
+  void warm_up(lib::Clock::Duration cost) {
+    for (int i = 0; i < 20; ++i) {
+      adaptive_.request();
+      wait_and_run(adaptive_, cost);
+    }
+  }
+
+  void adaptive_lone_changes_do_not_wait() {
+    for (const auto cost : {lib::Clock::Duration(2s), lib::Clock::Duration(1ms), lib::Clock::Duration(40ms)}) {
+      for (int i = 0; i < 30; ++i) {
+        for (int pair = 0; pair < 2; ++pair) {
+          adaptive_.request();
+          CPPUNIT_ASSERT(wait_and_run(adaptive_, cost) == 0s);
+        }
+        clock_.advance(2s);
+      }
+    }
+  }
+
+  void adaptive_runs_keep_their_share_of_a_processor() {
+    for (const auto cost : {lib::Clock::Duration(50us), lib::Clock::Duration(1ms), lib::Clock::Duration(30ms)}) {
+      BoundedRunner runner(kAdaptive, clock_);
+      const auto begin = clock_.now();
+      constexpr int kRuns = 1000;
+      for (int i = 0; i < kRuns; ++i) {
+        runner.request();
+        wait_and_run(runner, cost);
+      }
+      CPPUNIT_ASSERT(clock_.now() - begin > 19 * kRuns * cost);
+      CPPUNIT_ASSERT(clock_.now() - begin >= (kRuns - 2) * 10ms);
+    }
+  }
+
+  void adaptive_pause_is_at_most_a_second_and_the_retry_interval() {
+    warm_up(3s);
+    adaptive_.request();
+    CPPUNIT_ASSERT(wait_and_run(adaptive_, 3s) == 1s);
+    adaptive_.set_intervals({std::nullopt, 200ms, 1h});
+    CPPUNIT_ASSERT(adaptive_.interval() == 200ms);
+    adaptive_.request();
+    CPPUNIT_ASSERT(wait_and_run(adaptive_, 3s) == 200ms);
+  }
+
+  // As with kube-proxy's default minimum: a failure that costs nothing is not repeated with each change.
+  void adaptive_pause_after_a_failure() {
+    for (const auto outcome : {RunOutcome::failed, RunOutcome::retry_soon}) {
+      warm_up(1ms);
+      clock_.advance(1s);
+      adaptive_.request();
+      wait_and_run(adaptive_, 0s, outcome);
+      adaptive_.request_early();
+      CPPUNIT_ASSERT(wait_and_run(adaptive_, 1ms) == 1s);
+    }
+    clock_.advance(1min);
+    CPPUNIT_ASSERT(!adaptive_.due());
+  }
+
+  void adaptive_early_run_if_the_pause_is_noticeable() {
+    warm_up(20ms);
+    adaptive_.request();
+    CPPUNIT_ASSERT(!adaptive_.due());
+    adaptive_.request_early();
+    CPPUNIT_ASSERT(wait_and_run(adaptive_, 20ms) == 0s);
+    CPPUNIT_ASSERT(adaptive_.runs_early());
+    warm_up(500us);
+    adaptive_.request_early();
+    CPPUNIT_ASSERT(!adaptive_.due());
+    wait_and_run(adaptive_, 500us);
+    CPPUNIT_ASSERT(!adaptive_.runs_early());
+  }
+
+  void adaptive_early_runs_count_and_do_not_starve_others() {
+    warm_up(10ms);
+    const auto begin = clock_.now();
+    constexpr int kRuns = 1000;
+    int early = 0;
+    for (int i = 0; i < kRuns; ++i) {
+      adaptive_.request_early();
+      wait_and_run(adaptive_, 10ms);
+      if (adaptive_.runs_early()) ++early;
+    }
+    CPPUNIT_ASSERT_EQUAL(kRuns / 2, early);
+    CPPUNIT_ASSERT(clock_.now() - begin > 19 * kRuns * 10ms);
+  }
+
+  void new_intervals_may_begin_or_end_the_adaptive_pace() {
+    for (int i = 0; i < 20; ++i) {
+      runner_.request();
+      wait_and_run(runner_, 5ms);
+    }
+    CPPUNIT_ASSERT(runner_.interval() == 1s);
+    runner_.set_intervals(kAdaptive);
+    CPPUNIT_ASSERT(runner_.interval() > 80ms && runner_.interval() <= 100ms);  // the cost is known
+    runner_.request();
+    CPPUNIT_ASSERT(wait_and_run(runner_, 5ms) <= 100ms);
+    runner_.set_intervals({2s, 30s, 1h});
+    runner_.request();
+    CPPUNIT_ASSERT(wait_and_run(runner_, 5ms) == 2s);
   }
 };
 

@@ -6,6 +6,8 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <ctime>
+
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/views.hpp"
 #include "test/unit/patience.hpp"
@@ -42,6 +44,8 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(empty_delta_counts_as_up_to_date);
   CPPUNIT_TEST(every_attempt_is_reported_with_its_durations);
   CPPUNIT_TEST(trigger_times_are_kept_until_success);
+  CPPUNIT_TEST(the_wait_of_a_change_is_reported);
+  CPPUNIT_TEST(without_a_minimum_the_interval_follows_the_cost_of_runs);
   CPPUNIT_TEST(trigger_times_are_bounded_while_applies_fail);
   CPPUNIT_TEST(no_report_before_the_first_transaction);
   CPPUNIT_TEST(statistics_match_the_status);
@@ -386,6 +390,61 @@ class SyncLoopTest : public SyncRig {
       CPPUNIT_ASSERT_EQUAL(0.5, one.kernel_seconds);
       CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
     }
+  }
+
+  // Only of runs that a change caused and that had something to send.
+  void the_wait_of_a_change_is_reported() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    settle();
+    static_cast<void>(within(loop_->apply_full()));
+    expect("full 2");
+    no_changes_ = true;
+    loop_->request();
+    CPPUNIT_ASSERT(test::wait_until([&] { return !loop_->freshness().pending_since; }));
+    no_changes_ = false;
+    within(loop_->hold());
+    loop_->request();
+    const auto requested = clock_.now();
+    CPPUNIT_ASSERT(test::wait_until([&] { return clock_.now() > requested + 5ms; }));
+    static_cast<void>(within(loop_->apply_full()));
+    expect("full 3");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), reports_.size());
+    CPPUNIT_ASSERT(reports_[0].waited_seconds && *reports_[0].waited_seconds >= 0);
+    CPPUNIT_ASSERT(!reports_[1].waited_seconds);
+    CPPUNIT_ASSERT(!reports_[2].waited_seconds);
+    CPPUNIT_ASSERT(reports_[3].waited_seconds && *reports_[3].waited_seconds >= 0.005);
+  }
+
+  void without_a_minimum_the_interval_follows_the_cost_of_runs() {
+    options_.intervals.min.reset();
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    settle();
+    // Each run uses 10 ms of processor time.
+    script_.during_apply = [] {
+      timespec now{};
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+      const auto begin = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+      while (std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) < begin + 10ms)
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    };
+    for (int run = 2; run < 12; ++run) {
+      loop_->request();
+      expect("delta " + std::to_string(run - 1) + "-" + std::to_string(run));
+    }
+    loop_->set_intervals({3s, 1h, 2h}, 1h);
+    settle();
+    static_cast<void>(within(loop_->apply_full()));
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(12), reports_.size());
+    CPPUNIT_ASSERT(reports_[0].interval_seconds < 0.1);
+    CPPUNIT_ASSERT(reports_[10].interval_seconds > 0.1);
+    CPPUNIT_ASSERT(reports_[10].interval_seconds <= 1);
+    CPPUNIT_ASSERT_EQUAL(3.0, reports_[11].interval_seconds);
   }
 
   void trigger_times_are_bounded_while_applies_fail() {

@@ -63,6 +63,7 @@ class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MetricsTest);
   CPPUNIT_TEST(series_with_labels_appear_with_the_first_value);
   CPPUNIT_TEST(a_sync_counts_as_full_or_partial);
+  CPPUNIT_TEST(the_wait_for_a_sync_is_measured_if_a_change_waited);
   CPPUNIT_TEST(a_failed_sync_counts_without_a_new_timestamp);
   CPPUNIT_TEST(each_trigger_time_is_a_sample);
   CPPUNIT_TEST(buckets_match_kube_proxy);
@@ -122,6 +123,15 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("1", "sluice_sync_kernel_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("1700000000.25", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv4\"}");
     expect("absent", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv6\"}");
+  }
+
+  void the_wait_for_a_sync_is_measured_if_a_change_waited() {
+    const auto at = std::chrono::system_clock::now();
+    metrics_.synced(lib::Family::ipv4, {false, true, 0, 0, 0, 0, at, {}, 0.25, 0.02});
+    metrics_.synced(lib::Family::ipv4, {true, true, 0, 0, 0, 0, at, {}, {}, 0.5});
+    expect("1", "sluice_sync_wait_duration_seconds_count{ip_family=\"IPv4\"}");
+    expect("0.25", "sluice_sync_wait_duration_seconds_sum{ip_family=\"IPv4\"}");
+    expect("0.5", "sluice_sync_interval_seconds{ip_family=\"IPv4\"}");
   }
 
   void a_failed_sync_counts_without_a_new_timestamp() {
@@ -331,7 +341,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void touch_everything() {
     const auto at = std::chrono::system_clock::now();
-    for (const bool full : {true, false}) metrics_.synced(lib::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}});
+    for (const bool full : {true, false}) metrics_.synced(lib::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}, 0, 0});
     metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
     metrics_.conntrack_reconciled(lib::Family::ipv4, 0, 0);
     metrics_.answered_healthz(200);
@@ -399,7 +409,7 @@ class MetricsTest : public CppUnit::TestFixture {
   // docs/reference/metrics.md is generated from the catalogue.
   void labels_are_those_of_the_catalogue() {
     const auto at = std::chrono::system_clock::now();
-    metrics_.synced(lib::Family::ipv4, {true, true, 1, 1, 1, 1, at, {at}});
+    metrics_.synced(lib::Family::ipv4, {true, true, 1, 1, 1, 1, at, {at}, 1, 1});
     metrics_.answered_healthz(200);
     metrics_.answered_livez(200);
     metrics_.waited("h", "GET", 0);
