@@ -14,7 +14,7 @@ from load import HAMMER_INTERVAL_MS, Load
 from network import BenchError, connect_seconds, run
 from process import wait_without_children
 
-# Longer than the minimum interval of writes, to measure a change and not the limiter.
+# Longer than any pause between writes, to measure a change and not the limiter.
 REST_SECONDS = 1.2
 
 

@@ -30,6 +30,8 @@ AFTERMATH_SECONDS = 0.05
 # The kernel frees memory with a short delay.
 GRACE_SECONDS = 0.5
 NO_LIMIT = ["--iptables-min-sync-period", "0s"]  # of all modes with a kernel
+# The churn of kube-proxy was measured with it, and ours is compared with that.
+PERIOD_OF_KUBE_PROXY = ["--iptables-min-sync-period", "1s"]
 REST_OF_BACKEND_SECONDS = 1
 # As kube-proxy's churn was measured: updates a second, and for how long.
 BASELINE_RATE = 50
@@ -82,7 +84,7 @@ class ScaleMeasurement:
     def _first(self):
         kernel = kernel_memory()
         server = self._cluster.cpu_seconds()
-        self._start([])
+        self._start(PERIOD_OF_KUBE_PROXY)
         known, synced = self._synced()
         apply = self._last_apply()
         late = self._late()

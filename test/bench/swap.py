@@ -56,8 +56,9 @@ def options():
                         help=f"every ordered pair of them, and each with another build of itself (default {MODES})")
     parser.add_argument("--changes", type=int, default=20, metavar="PER_S",
                         help="changes of endpoints a second meanwhile (default %(default)s)")
-    parser.add_argument("--pause", default="1s", metavar="TIME",
-                        help="minSyncPeriod, which is part of what a change waits (default %(default)s, the daemon's own)")
+    parser.add_argument("--pause", default="0s", metavar="TIME",
+                        help="minSyncPeriod, which is part of what a change waits (default %(default)s: adaptive, as by "
+                             "default in the daemon)")
     parser.add_argument("--patience", type=float, default=300, metavar="S", help="longest wait for a sync (default %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write all results there")
     parser.add_argument("--smoke", action="store_true", help="20 Services; prints TAP and judges no speed")
