@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <optional>
 #include <random>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "plugins/nftables/inspection.hpp"
 #include "plugins/nftables/probe.hpp"
 #include "plugins/nftables/refusal_text.hpp"
+#include "plugins/nftables/wanted_listing.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::nftables {
@@ -26,6 +28,9 @@ namespace {
 constexpr char kNoAffinityId[] =
     "65535 other service ports have session affinity and there is no number left for it: it is not served; remove "
     "sessionAffinity from Services that do not need it";
+
+// A saved listing is compared with the kernel's table this long after the first apply, in nanoseconds.
+constexpr std::uint64_t kCheckAfter = 60'000'000'000;
 
 using netfilter::add_problem;
 
@@ -47,10 +52,39 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       resync_throttle_(host()),
       table_(std::move(table)),
       writer_(*table_.kernel, table_.chunk, [this] { return host().now(); }),
-      read_ahead_(*table_.kernel),
+      listing_file_(sdk::text(args.state_dir), args.family, log()),
+      read_ahead_(*table_.kernel, listing_file_),
       old_backend_serves_(sdk::predecessor_serves(args)) {}
 
-NftablesBackend::~NftablesBackend() { resync_throttle_.stop(); }
+NftablesBackend::~NftablesBackend() {
+  resync_throttle_.stop();
+  read_ahead_.forget();
+  try {
+    save_listing();
+  } catch (const std::exception& failure) {
+    log().debug(std::string("the listing of the table was not saved: ") + failure.what());
+  }
+}
+
+// For the next process. The kernel's table equals the model if each write succeeded and no other process has changed
+// the table since it was compared. A saved listing that has not been checked is not saved again.
+void NftablesBackend::save_listing() {
+  if (!valid_ || (check_at_ && !read_ahead_.checked())) return;
+  if (!listing_file_.is_available() || writer_.has_leftovers()) return;
+  const std::optional<TableState> state = table_.kernel->state();
+  if (!state || !table_.watch->finish()) return;
+  listing_file_.save(*state, wanted_listing(facts_.table, model_));
+}
+
+// Everything else relies on the saved listing until the table is read. As the daemon already serves, this has time.
+void NftablesBackend::check_saved_listing() {
+  if (check_at_ && read_ahead_.checked()) check_at_.reset();
+  if (!check_at_ || host().now() < *check_at_) return;
+  check_at_ = host().now() + kCheckAfter;
+  read_ahead_.check(wanted_listing(facts_.table, model_), [this](const std::string& difference) {
+    resync_throttle_.request("the table differs from the listing that an earlier process saved: " + difference);
+  });
+}
 
 abi::Code NftablesBackend::do_probe(abi::Error*) {
   read_ahead_.forget();
@@ -137,6 +171,13 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   table_.watch->rearm();
   std::optional<Listing> ready = read_ahead_.take();
   Listing listing = ready ? std::move(*ready) : writer_.list();
+  listing_file_.remove();  // valid for one start
+  check_at_.reset();
+  if (listing.saved) {
+    check_at_ = begin + kCheckAfter;
+    metrics_.saved_listing_used();
+    log().info("the table is as an earlier process saved it, and is not read back");
+  }
   model_.start_over(listing.exists && has_our_shape(facts_.table, listing) ? &listing : nullptr);
   write_order_.clear();
   no_local_endpoints_.clear();
@@ -217,6 +258,7 @@ void NftablesBackend::report() {
 }
 
 abi::Code NftablesBackend::do_verify(abi::Error* error) {
+  read_ahead_.wait();
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
   if (const auto change = resync_throttle_.pending()) {
     valid_ = false;
@@ -237,6 +279,7 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     metrics_.report_traffic(traffic_.take(table_.kernel->traffic(), owner));
   }
   report();
+  check_saved_listing();
   return abi::Code::kOk;
 }
 
@@ -291,6 +334,7 @@ abi::Code NftablesBackend::do_cleanup(abi::Error*) {
 
 void NftablesBackend::remove_table() {
   read_ahead_.forget();
+  listing_file_.remove();
   try {
     table_.kernel->delete_table();
   } catch (const sdk::Failure& failure) {
@@ -321,6 +365,7 @@ void NftablesBackend::do_export(abi::AffinitySink& sink) {
 void NftablesBackend::do_import(const abi::ArrayView& clients) {
   imported_clients_.add(clients);
   if (!valid_) return;
+  read_ahead_.wait();
   const auto found = imported_clients_.find(model_, settings_.affinity_clients);
   imported_clients_.forget();
   add_clients(found);

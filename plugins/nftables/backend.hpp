@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "plugins/common/netfilter/retirement.hpp"
 #include "plugins/nftables/affinity_clients.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
+#include "plugins/nftables/listing_file.hpp"
 #include "plugins/nftables/metrics.hpp"
 #include "plugins/nftables/model/model.hpp"
 #include "plugins/nftables/read_ahead.hpp"
@@ -69,6 +71,8 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   // Returns false if at least one of the chains did not exist.
   bool remove_entry_chains();
   void remove_table();
+  void save_listing();
+  void check_saved_listing();
 
   const Settings settings_;
   Model model_;
@@ -79,6 +83,7 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   ResyncThrottle resync_throttle_;
   Table table_;  // its watch calls resync_throttle_
   Writer writer_;
+  const ListingFile listing_file_;
   ReadAhead read_ahead_;
 
   bool old_backend_serves_;  // another backend serves until the first apply() succeeds
@@ -88,6 +93,7 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   bool valid_ = false;  // the kernel has what the last transaction requested
   std::uint64_t generation_ = 0;
   Facts facts_;
+  std::optional<std::uint64_t> check_at_;  // the kernel's table was not read yet, and is checked then
   netfilter::NotProgrammed not_programmed_{host()};
   bool ids_requested_ = false;                // since the last full transaction
   std::set<std::string> unusable_addresses_;  // node port addresses already reported as unusable

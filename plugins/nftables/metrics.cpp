@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kNoLocal = "kubeproxy_sync_proxy_rules_no_local_endpoints_total";
 constexpr std::string_view kSyncFailures = "kubeproxy_sync_proxy_rules_nftables_sync_failures_total";
+constexpr std::string_view kSavedListings = "sluice_nftables_saved_listings_total";
 constexpr std::string_view kCleanupFailures = "kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total";
 
 }  // namespace
@@ -51,6 +52,7 @@ void Metrics::report_objects(std::size_t elements, std::size_t chains, const NoL
   // Created at start, so that rate() sees the first increment.
   report(abi::MetricKind::kCounterAdd, kSyncFailures, 0);
   report(abi::MetricKind::kCounterAdd, kCleanupFailures, 0);
+  report(abi::MetricKind::kCounterAdd, kSavedListings, 0);
 }
 
 void Metrics::report_kernel(const KernelStatistics& now) {
@@ -69,6 +71,8 @@ void Metrics::report_kernel(const KernelStatistics& now) {
 void Metrics::sync_failed() const { report(abi::MetricKind::kCounterAdd, kSyncFailures, 1); }
 
 void Metrics::cleanup_failed() const { report(abi::MetricKind::kCounterAdd, kCleanupFailures, 1); }
+
+void Metrics::saved_listing_used() const { report(abi::MetricKind::kCounterAdd, kSavedListings, 1); }
 
 void Metrics::report_traffic(const Traffic::Delta& delta) const {
   constexpr std::string_view kPackets = "sluice_nftables_service_packets_total";

@@ -46,6 +46,7 @@ class Metrics {
   void report_kernel(const KernelStatistics& now);
   void sync_failed() const;
   void cleanup_failed() const;
+  void saved_listing_used() const;
   void report_traffic(const Traffic::Delta& delta) const;
 
  private:

@@ -8,24 +8,40 @@
 #include <utility>
 
 #include "lib/signals_blocked.hpp"
+#include "plugins/nftables/wanted_listing.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
 
-void ReadAhead::start() {
+void ReadAhead::run(std::function<void()> body) {
   forget();
   const lib::SignalsBlocked blocked;
   try {
-    thread_ = std::thread([this] {
-      // The next listing meets the same failure and reports it.
+    thread_ = std::thread([body = std::move(body)] {
       try {
-        listing_ = kernel_.list();
+        body();
       } catch (const sdk::Failure&) {
       } catch (const std::bad_alloc&) {
       }
     });
   } catch (const std::system_error&) {
   }
+}
+
+void ReadAhead::start() {
+  run([this] {
+    listing_ = file_.load(kernel_);
+    if (!listing_) listing_ = kernel_.list();
+  });
+}
+
+void ReadAhead::check(Listing wanted, std::function<void(const std::string& difference)> report) {
+  checked_ = false;
+  run([this, wanted = std::move(wanted), report = std::move(report)] {
+    const auto difference = first_difference(wanted, kernel_.list());
+    if (difference) return report(*difference);
+    checked_ = true;
+  });
 }
 
 std::optional<Listing> ReadAhead::take() {

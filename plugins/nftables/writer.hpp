@@ -60,6 +60,11 @@ class Writer {
   // all are retried later. Throws sdk::Failure with kNeedFull if another process has changed the table.
   bool remove_unused(Model& model);
 
+  // Whether chains or elements of an earlier process are still to be removed: the table has more than the model.
+  bool has_leftovers() const noexcept {
+    return !(leftovers_.dispatch.empty() && leftovers_.full.empty() && leftovers_.empty.empty());
+  }
+
   // Time spent waiting for the kernel, since the object was created.
   std::chrono::nanoseconds waited() const noexcept { return waited_; }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Our table as listed from the kernel. A value, made for one comparison.
+// Our table as listed from the kernel, or as an earlier process saved it. A value, made for one comparison.
 #pragma once
 
 #include <array>
@@ -68,6 +68,7 @@ struct Listing {
   std::vector<DispatchWrite> dispatch;         // `remove` is never set
   std::array<RecordTable, kSetCount> records;  // only of sets that have our shape
   std::uint32_t generation = 0;                // generation of nf_tables at the listing
+  bool saved = false;                          // not read from the kernel: an earlier process has saved it
 };
 
 }  // namespace sluice::nftables

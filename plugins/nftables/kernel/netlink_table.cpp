@@ -46,6 +46,13 @@ std::uint32_t NetlinkTable::generation() {
   return reader_.generation();
 }
 
+std::optional<TableState> NetlinkTable::state() {
+  const lib::Lock lock(one_at_a_time);
+  std::optional<TableState> state = reader_.state();
+  if (state) transactions_.flush_notifications();
+  return state;
+}
+
 std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
   if (batch.empty()) return {};
   const lib::Lock lock(one_at_a_time);

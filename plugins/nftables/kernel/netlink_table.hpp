@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class NetlinkTable final : public TableKernel {
 
   Listing list() override;
   std::uint32_t generation() override;
+  std::optional<TableState> state() override;
   std::vector<Refusal> commit(const Batch& batch) override;
   std::vector<Refusal> dry_run(const Batch& batch) override;
   std::vector<TrafficCount> traffic() override;

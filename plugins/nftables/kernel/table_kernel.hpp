@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ struct TrafficCount {
   std::uint64_t bytes = 0;
 };
 
+// A state of our table: it has not changed if both are equal.
+struct TableState {
+  std::string place;             // this boot, the network namespace, the table
+  std::uint32_t generation = 0;  // of nf_tables
+};
+
 class TableKernel {
  public:
   virtual ~TableKernel() = default;
@@ -47,6 +54,10 @@ class TableKernel {
 
   // The current generation of nf_tables: a listing of the same generation is still valid. Throws sdk::Failure.
   virtual std::uint32_t generation() = 0;
+
+  // The current state of our table. Empty if it does not exist, or if the kernel does not number network namespaces
+  // (before 5.14). The watch has the notifications of all transactions up to that state. Throws sdk::Failure.
+  virtual std::optional<TableState> state() = 0;
 
   // One transaction. Returns nothing on success; otherwise nothing was written, and each refusal is listed once.
   // Throws sdk::Failure if the result is unknown (kRetry) or privileges are missing (kDenied).
@@ -76,6 +87,9 @@ class TableWatch {
   // Starts; a second call does nothing. Throws sdk::Failure.
   virtual void start(Changed changed) = 0;
   virtual void rearm() = 0;  // any thread
+  // Ends the watch. Returns true if no other process has changed our table since the last rearm(), according to all
+  // notifications that have arrived; false if one has, or if that is unknown.
+  virtual bool finish() = 0;
 };
 
 struct Table {

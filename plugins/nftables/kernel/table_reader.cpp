@@ -8,6 +8,7 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netlink.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/files.hpp"
 #include "lib/netlink/message.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
@@ -135,6 +137,26 @@ std::uint32_t TableReader::generation() {
   });
   if (error != 0) netlink::fail(error, kNfTables, "cannot ask nf_tables for its generation");
   return generation;
+}
+
+// The generation is read last: if it is still the same later, so is the table.
+std::optional<TableState> TableReader::state() {
+  const auto boot = lib::read_file("/proc/sys/kernel/random/boot_id", 64);
+  if (!boot) return std::nullopt;
+  std::uint64_t network = 0;
+  socklen_t size = sizeof(network);
+  const std::unique_ptr<lib::netlink::RawSocket> socket = open_();
+  if (getsockopt(socket->descriptor(), SOL_SOCKET, SO_NETNS_COOKIE, &network, &size) != 0) return std::nullopt;
+  std::uint64_t handle = 0;
+  const int error =
+      socket_.request(request(family_, NFT_MSG_GETTABLE, 0, names(NFTA_TABLE_NAME, kTableName)), [&](nlmsghdr* answer) {
+        if (answer->nlmsg_type != message_type(NFT_MSG_NEWTABLE)) return;
+        handle = be64_of(find_attribute(attributes_of(answer), NFTA_TABLE_HANDLE));
+      });
+  if (error == ENOENT) return std::nullopt;
+  if (error != 0) netlink::fail(error, kNfTables, "cannot ask for the table kube-proxy");
+  std::string place = "boot " + *boot + " network " + std::to_string(network) + " table " + std::to_string(handle);
+  return TableState{std::move(place), generation()};
 }
 
 // Any transaction interrupts a dump; the kernel continues at the object with the same count. It counts only objects

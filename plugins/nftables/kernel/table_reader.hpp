@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ class TableReader {
 
   // The generation of nf_tables, which each transaction increments. Throws sdk::Failure.
   std::uint32_t generation();
+  // As TableKernel::state(), without the notifications.
+  std::optional<TableState> state();
 
  private:
   // Returns false if the table changed meanwhile.

@@ -27,12 +27,24 @@ NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenRawSocket open, std:
     : open_(std::move(open)), own_(std::move(own)), reader_(family, *own_) {}
 
 NetlinkWatch::~NetlinkWatch() {
-  if (thread_.joinable()) {
-    ending_ = true;
-    wake_.signal();
-    thread_.join();
-  }
+  end_thread();
   if (socket_) own_->leave(*socket_);
+}
+
+void NetlinkWatch::end_thread() {
+  if (!thread_.joinable()) return;
+  ending_ = true;
+  wake_.signal();
+  thread_.join();
+  ending_ = false;
+}
+
+bool NetlinkWatch::finish() {
+  if (!thread_.joinable()) return false;
+  end_thread();
+  std::vector<char> buffer(kBuffer);
+  const bool works = drain(buffer);
+  return works && armed_ && !missed_ && listen_error_ == 0 && !reader_.changed();
 }
 
 void NetlinkWatch::start(Changed changed) {

@@ -18,8 +18,8 @@
 
 namespace sluice::nftables {
 
-// Runs a thread, with all signals blocked, from start() to destruction. The destructor waits for a running call of
-// `changed`.
+// Runs a thread, with all signals blocked, from start() to finish() or destruction. The destructor waits for a running call of
+// `changed`, and so does finish().
 class NetlinkWatch final : public TableWatch {
  public:
   // The kernel sends the name of the process after the change. After this timeout the change is reported without it.
@@ -32,8 +32,10 @@ class NetlinkWatch final : public TableWatch {
 
   void start(Changed changed) override;
   void rearm() override { armed_ = true; }
+  bool finish() override;
 
  private:
+  void end_thread();
   void run();
   // Reads all pending datagrams. Returns false after a socket error; run() then pauses before it reads again.
   bool drain(std::vector<char>& buffer);

@@ -59,6 +59,10 @@ class Kernel final : public TableKernel {
   explicit Kernel(FakeTable& table) : table_(table) {}
   Listing list() override { return table_.list(); }
   std::uint32_t generation() override { return table_.generation(); }
+  std::optional<TableState> state() override {
+    if (!table_.state.exists || table_.place.empty()) return std::nullopt;
+    return TableState{table_.place, table_.generation()};
+  }
   std::vector<Refusal> commit(const Batch& batch) override { return table_.commit(batch); }
   std::vector<Refusal> dry_run(const Batch& batch) override {
     FakeTable::State kept = std::exchange(table_.state, {});
@@ -100,7 +104,11 @@ class Watch final : public TableWatch {
   void start(Changed changed) override {
     if (!table_.changed) table_.changed = std::move(changed);
   }
-  void rearm() override { table_.armed = true; }
+  void rearm() override {
+    table_.armed = true;
+    if (table_.on_rearm) table_.on_rearm();
+  }
+  bool finish() override { return std::exchange(table_.armed, false); }
 
  private:
   FakeTable& table_;

@@ -63,7 +63,9 @@ class FakeTable {
   std::function<int(const nftables::RememberedClient&)> refuse_client;
   std::function<void(const nftables::Batch&)> before;  // called before each commit
   std::function<void()> before_list;
+  std::function<void()> on_rearm;  // of the watch: before a full transaction reads the table
   std::uint32_t foreign_commits = 0;
+  std::string place = "here";            // of TableState; empty: not known
   std::optional<sdk::Failure> fail_next;  // thrown by the next commit, which writes nothing
   bool lose_next = false;                 // with fail_next: writes all the same
   std::map<nftables::Key, nftables::TrafficCount> counts;

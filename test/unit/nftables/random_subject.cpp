@@ -18,6 +18,8 @@
 #include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
+#include "plugins/nftables/listing_file.hpp"
+#include "plugins/nftables/wanted_listing.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
@@ -102,6 +104,7 @@ class Subject::Kernel final : public nftables::TableKernel {
 
   nftables::Listing list() override { return real_->list(); }
   std::uint32_t generation() override { return real_->generation(); }
+  std::optional<nftables::TableState> state() override { return real_->state(); }
   std::vector<nftables::Refusal> dry_run(const nftables::Batch& batch) override { return real_->dry_run(batch); }
   std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
   std::vector<nftables::RememberedClient> clients() override { return real_->clients(); }
@@ -143,15 +146,31 @@ Subject::Subject(abi::Family family) : family_(family) { restart(); }
 
 Subject::~Subject() { backend_->release(); }
 
-void Subject::restart() {
-  if (backend_ != nullptr) backend_->release();
+std::string Subject::restart() {
+  const bool first = backend_ == nullptr;  // and perhaps not in the namespace yet
+  if (!first) std::exchange(backend_, nullptr)->release();
+  std::string fault;
+  const std::string name = family_ == abi::Family::kIpv6 ? "listing-ipv6" : "listing-ipv4";
+  if (const std::string content = folder_.read(name); !content.empty()) {
+    ++saved_;
+    const auto saved = nftables::decode_listing(family_, content);
+    const auto difference = saved ? nftables::first_difference(saved->listing, open_foreign_table(family_)->list())
+                                  : std::optional<std::string>("it cannot be read");
+    if (difference) fault = "the saved listing is not that of the kernel: " + *difference;
+  }
   abi::CreateArgs args{};
   args.struct_size = sizeof(args);
   args.family = family_;
   args.host = &host;
+  const std::string folder = folder_.path();
+  args.state_dir = sdk::view(folder);
   nftables::Table table = nftables::open_table(family_);
   table.kernel = std::make_unique<Kernel>(std::move(table.kernel), *this);
   backend_ = new nftables::NftablesBackend(args, std::move(table));
+  error_ = {};
+  error_.struct_size = sizeof(error_);
+  if (!first && backend_->probe(&error_) != abi::Code::kOk) fault += "probe: " + errors();
+  return fault;
 }
 
 abi::Code Subject::apply(const abi::Transaction& transaction) {

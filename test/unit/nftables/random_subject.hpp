@@ -18,6 +18,7 @@
 #include "sluice/abi/backend.hpp"
 #include "test/unit/common/world.hpp"
 #include "test/unit/nftables/random_services.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::test {
 
@@ -76,8 +77,9 @@ class Subject {
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
-  // Kills and restarts the daemon.
-  void restart();
+  // Stops the daemon, if it runs, and starts it. Returns faults: a saved listing that is not that of the kernel.
+  std::string restart();
+  unsigned saved_listings() const { return saved_; }  // found by restarts
   abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node);
   abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed,
                   const NodeSpec& node);
@@ -99,6 +101,8 @@ class Subject {
   abi::Code apply(const abi::Transaction& transaction);
 
   const abi::Family family_;
+  const TemporaryFolder folder_;
+  unsigned saved_ = 0;
   abi::Backend* backend_ = nullptr;
   abi::ApplyResult result_{};
   abi::Error error_{};

@@ -110,6 +110,7 @@ class TableWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(survives_any_notification);
   CPPUNIT_TEST(reports_once_until_rearmed);
   CPPUNIT_TEST(reports_failure_to_listen);
+  CPPUNIT_TEST(finish_knows_whether_the_table_changed);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -218,6 +219,42 @@ class TableWatchTest : public CppUnit::TestFixture {
     watch.rearm();
     line->put(chain_gone(kForeignPortId) + generation(kForeignPortId));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), next());
+  }
+
+  void finish_knows_whether_the_table_changed() {
+    const auto finishes = [this](const auto& happens) {
+      const auto line = std::make_shared<Line>();
+      NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerSocket>(line); }, own_);
+      watch.start([this](const std::string& sentence) { report(sentence); });
+      happens(watch, *line);
+      return watch.finish();
+    };
+    CPPUNIT_ASSERT(finishes([](auto&, auto&) {}));
+    CPPUNIT_ASSERT(finishes([](auto&, auto& line) {
+      line.put(chain_gone(kOwnPortId) + generation(kOwnPortId));
+      line.put(chain_gone(kForeignPortId, Family::kIpv6));
+    }));
+    CPPUNIT_ASSERT(!finishes([](auto&, auto& line) { line.put(chain_gone(kForeignPortId)); }));
+    CPPUNIT_ASSERT(!finishes([](auto&, auto& line) {
+      for (int i = 0; i < 100; ++i) line.put(chain_gone(kForeignPortId, Family::kIpv6));
+      line.put(chain_gone(kForeignPortId));
+    }));
+    CPPUNIT_ASSERT(!finishes([](auto&, auto& line) { line.put({}, ENOBUFS); }));
+    CPPUNIT_ASSERT(!finishes([](auto&, auto& line) { line.put({}, EIO); }));
+    CPPUNIT_ASSERT(!finishes([this](auto&, auto&) { own_->missed(); }));
+    reported_.clear();
+    CPPUNIT_ASSERT(!finishes([this](auto&, auto& line) {
+      line.put(chain_gone(kForeignPortId) + generation(kForeignPortId));
+      next();
+    }));
+    CPPUNIT_ASSERT(finishes([this](auto& watch, auto& line) {
+      line.put(chain_gone(kForeignPortId) + generation(kForeignPortId));
+      next();
+      watch.rearm();
+    }));
+    const auto line = std::make_shared<Line>();
+    NetlinkWatch watch(Family::kIpv4, [&] { return std::make_unique<ListenerSocket>(line); }, own_);
+    CPPUNIT_ASSERT_MESSAGE("it did not watch", !watch.finish());
   }
 
  private:
