@@ -101,6 +101,10 @@ SLUICE_LOG_MESSAGE(kModeChosen, "mode-chosen", info, "daemon", "backend",
 SLUICE_LOG_MESSAGE(kReplayOfAnotherNode, "replay-of-another-node", warning, "daemon", "file node",
                    "The recording was made on another node, where other endpoints are local.",
                    "Set --hostname-override to the recorded node, or omit the flag.");
+SLUICE_LOG_MESSAGE(kStartCompleted, "start-completed", info, "daemon", "seconds phases",
+                   "Every address family has synced for the first time. The line has the time since the start, and the "
+                   "phases that metric sluice_start_phase_seconds has, too.",
+                   "");
 SLUICE_LOG_MESSAGE(kStartAbandoned, "start-abandoned", warning, "daemon", "",
                    "A stop signal arrived while the start of a backend hung. The daemon exits with status 0.",
                    "");

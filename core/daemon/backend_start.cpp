@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <future>
 #include <string>
+#include <utility>
 
 #include "core/base/log_messages.hpp"
 #include "lib/text.hpp"
@@ -63,7 +64,10 @@ void BackendStart::report(const config::Settings& settings, lib::Clock::Duration
 
 lib::Status BackendStart::start(const config::Settings& settings) {
   node_.kernel_part().read_conntrack_tcp_liberal();
-  const auto support = backends_.start(settings);
+  auto plugin = backends_.load(settings);
+  if (!plugin) return plugin.status();
+  start_trace_.backend_loaded();
+  const auto support = backends_.start(settings, std::move(*plugin));
   if (!support) return support.status();
   if (auto status = node_.choose_families(settings, *support); !status.ok()) return status;
   if (auto status = node_.check(settings); !status.ok()) return status;

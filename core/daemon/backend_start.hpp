@@ -11,6 +11,7 @@
 #include "core/config/settings.hpp"
 #include "core/daemon/node_state.hpp"
 #include "core/lifecycle/backends.hpp"
+#include "core/observe/start_trace.hpp"
 #include "lib/clock.hpp"
 
 namespace sluice::daemon {
@@ -19,9 +20,14 @@ class BackendStart {
  public:
   // `hangs` [main thread] is called after each report; a server that shows the pending call can start there. All must
   // outlive it.
-  BackendStart(lifecycle::Backends& backends, NodeState& node, const base::Notifier& notifier, const lib::Clock& clock,
-               std::function<void()> hangs)
-      : backends_(backends), node_(node), notifier_(notifier), clock_(clock), hangs_(std::move(hangs)) {}
+  BackendStart(lifecycle::Backends& backends, NodeState& node, observe::StartTrace& start_trace,
+               const base::Notifier& notifier, const lib::Clock& clock, std::function<void()> hangs)
+      : backends_(backends),
+        node_(node),
+        start_trace_(start_trace),
+        notifier_(notifier),
+        clock_(clock),
+        hangs_(std::move(hangs)) {}
 
   // [main thread] Ends the process on SIGTERM or SIGINT while the backend hangs.
   lib::Status run(const config::Settings& settings);
@@ -32,6 +38,7 @@ class BackendStart {
 
   lifecycle::Backends& backends_;
   NodeState& node_;
+  observe::StartTrace& start_trace_;
   const base::Notifier& notifier_;
   const lib::Clock& clock_;
   const std::function<void()> hangs_;

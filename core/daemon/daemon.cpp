@@ -35,17 +35,17 @@ int wait_for(const sigset_t& signals, const std::optional<lib::Clock::Duration>&
 
 }  // namespace
 
-Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
-               std::vector<base::PassedDescriptor> passed)
+Daemon::Daemon(lib::Clock::Time begun, config::Settings settings, reload::ReadSettings read_again,
+               base::Notifier notifier, std::vector<base::PassedDescriptor> passed)
     : settings_(std::move(settings)),
       node_name_(settings_.get()->node_name),
       notifier_(std::move(notifier)),
       state_dir_(settings_.get()->state_dir),
-      reports_(node_name_, clock_, [this] { return servers_.http().proxy_healthy(); }),
+      reports_(node_name_, clock_, begun, [this] { return servers_.http().proxy_healthy(); }),
       node_(settings_, *this),
       delivery_(node_name_, store_callbacks(), node_, reports_, clock_),
       descriptors_(notifier_, std::move(passed)),
-      backends_({state_dir_, delivery_.store(), reports_.metrics(), reports_.events(), reports_.service_health(),
+      backends_({state_dir_, delivery_.store(), reports_.metrics(), reports_.start_trace(), reports_.events(), reports_.service_health(),
                  descriptors_, clock_, node_name_}),
       servers_(state_dir_.control_socket(), settings_, reports_, delivery_, backends_, clock_),
       reloads_({settings_, notifier_, reports_, node_.kernel_part(), servers_.http(), delivery_, backends_, clock_},

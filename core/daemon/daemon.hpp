@@ -27,8 +27,9 @@ namespace sluice::daemon {
 
 class Daemon final : private NodeObserver {
  public:
-  // `read_again` reads the settings for a reload. `passed`: descriptors stored by the service manager.
-  Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
+  // `begun`: when main() began. `read_again` reads the settings for a reload. `passed`: descriptors stored by the
+  // service manager.
+  Daemon(lib::Clock::Time begun, config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
          std::vector<base::PassedDescriptor> passed);
   ~Daemon() override;
 

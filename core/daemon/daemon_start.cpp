@@ -25,6 +25,7 @@ constexpr std::chrono::seconds kDescriptorTimeout{2};
 }  // namespace
 
 lib::Status Daemon::start() {
+  reports_.start_trace().configured();
   base::log(base::message::kDaemonStarting,
             std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings_.get()->backend,
             {{"version", kVersion}, {"node", node_name_}, {"backend", settings_.get()->backend}});
@@ -86,7 +87,9 @@ void Daemon::use_holder() {
 
 lib::Status Daemon::start_backend() {
   // start() reports an error of the servers after the backend has started.
-  BackendStart backend(backends_, node_, notifier_, clock_, [this] { std::ignore = servers_.start(); });
+  reports_.start_trace().prepared();
+  BackendStart backend(backends_, node_, reports_.start_trace(), notifier_, clock_,
+                       [this] { std::ignore = servers_.start(); });
   return backend.run(*settings_.get());
 }
 

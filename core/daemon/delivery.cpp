@@ -18,7 +18,11 @@ constexpr std::chrono::seconds kEventTimeout{2};
 
 Delivery::Delivery(const std::string& node_name, snapshot::StoreThread::Callbacks callbacks, NodeState& node,
                    Reports& reports, const lib::Clock& clock)
-    : node_(node), reports_(reports), store_(node_name, std::move(callbacks)), source_(source_hooks(), store_, clock) {}
+    : node_(node),
+      reports_(reports),
+      store_(node_name, std::move(callbacks)),
+      sink_(store_, reports.start_trace()),
+      source_(source_hooks(), sink_, clock) {}
 
 SourcePart::Hooks Delivery::source_hooks() {
   SourcePart::Hooks out;

@@ -11,6 +11,7 @@
 #include "core/daemon/node_state.hpp"
 #include "core/daemon/reports.hpp"
 #include "core/daemon/source_part.hpp"
+#include "core/daemon/traced_sink.hpp"
 #include "core/lifecycle/backend_part.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/snapshot/store_thread.hpp"
@@ -45,6 +46,7 @@ class Delivery final : public lifecycle::BackendPart::Host {
   NodeState& node_;
   Reports& reports_;
   snapshot::StoreThread store_;
+  TracedSink sink_;
   SourcePart source_;
 };
 

@@ -26,6 +26,7 @@
 #include "core/lifecycle/state_dir.hpp"
 #include "core/logging/logging.hpp"
 #include "core/reload/settings_reader.hpp"
+#include "lib/clock.hpp"
 
 namespace {
 
@@ -61,10 +62,10 @@ struct Manager {
   std::vector<base::PassedDescriptor> passed;
 };
 
-int run(config::Settings settings, Manager manager, reload::ReadSettings read_again) {
+int run(lib::Clock::Time begun, config::Settings settings, Manager manager, reload::ReadSettings read_again) {
   base::share_one_heap();
   block_signals();
-  daemon::Daemon daemon(std::move(settings), std::move(read_again), std::move(manager.notifier),
+  daemon::Daemon daemon(begun, std::move(settings), std::move(read_again), std::move(manager.notifier),
                         std::move(manager.passed));
   lib::Status status = daemon.start();
   if (status.ok()) status = daemon.run();
@@ -73,7 +74,7 @@ int run(config::Settings settings, Manager manager, reload::ReadSettings read_ag
   return 1;
 }
 
-int start(const std::vector<std::string>& arguments) {
+int start(lib::Clock::Time begun, const std::vector<std::string>& arguments) {
   // First, before other code opens descriptors.
   auto passed = base::take_passed_descriptors();
   Manager manager{base::Notifier::from_environment(), std::move(passed)};
@@ -122,7 +123,7 @@ int start(const std::vector<std::string>& arguments) {
     if (!status.ok()) base::log(base::message::kInitFailed, status.message(), {{"error", status.message()}});
     return status.ok() ? 0 : 1;
   }
-  return run(settings, std::move(manager), [&](const config::Settings& running, config::Problems& reload_problems) {
+  return run(begun, settings, std::move(manager), [&](const config::Settings& running, config::Problems& reload_problems) {
     return reload::read_settings(arguments, environment, running, reload_problems);
   });
 }
@@ -130,9 +131,10 @@ int start(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const lib::Clock::Time begun = lib::SteadyClock().now();
   try {
     if (const auto status = lifecycle::run_holder({argv, argv + argc})) return *status;
-    const int status = start({argv + 1, argv + argc});
+    const int status = start(begun, {argv + 1, argv + argc});
     logging::flush_logging();
     return status;
   } catch (const std::exception& e) {

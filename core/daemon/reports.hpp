@@ -1,7 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the parts of the daemon report while they run: metrics, Kubernetes events and health of Services. Any thread.
+// What the parts of the daemon report while they run: metrics, Kubernetes events, health of Services, and how long the
+// start took. Any thread.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include "core/kube/events/event_recorder.hpp"
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
+#include "core/observe/start_trace.hpp"
 #include "core/reload/reload_result.hpp"
 #include "lib/clock.hpp"
 
@@ -18,12 +20,14 @@ namespace sluice::daemon {
 
 class Reports {
  public:
-  // `proxy_healthy`: for the health check node ports. The clock must outlive it.
-  Reports(const std::string& node_name, const lib::Clock& clock, std::function<bool()> proxy_healthy);
+  // `begun`: when the process began. `proxy_healthy`: for the health check node ports. The clock must outlive it.
+  Reports(const std::string& node_name, const lib::Clock& clock, lib::Clock::Time begun,
+          std::function<bool()> proxy_healthy);
 
   observe::Metrics& metrics() { return metrics_; }
   kube::EventRecorder& events() { return events_; }
   observe::ServiceHealthServer& service_health() { return service_health_; }
+  observe::StartTrace& start_trace() { return start_trace_; }
 
   // Events about the node.
   void starting(const std::string& version);
@@ -38,6 +42,7 @@ class Reports {
   observe::Metrics metrics_;
   kube::EventRecorder events_;
   observe::ServiceHealthServer service_health_;
+  observe::StartTrace start_trace_;
 };
 
 }  // namespace sluice::daemon

@@ -159,10 +159,12 @@ void ActiveBackend::claimed(const sync::Claimed& event) {
 }
 
 void ActiveBackend::writing(const sync::Writing& event) {
+  if (event.begins) dependencies_.start_trace.taken(event.loop.family);
   served(event.loop.family).writing(event.loop.run, event.begins);
 }
 
 void ActiveBackend::applied(const sync::Applied& event) {
+  dependencies_.start_trace.applied(event.loop.family);
   served(event.loop.family).applied(event.loop.run, event.transaction);
   // Memory use peaks at a full transaction, and is low for long afterwards.
   if (event.transaction.full) base::release_free_memory();

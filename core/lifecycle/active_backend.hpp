@@ -16,6 +16,7 @@
 #include "core/lifecycle/swapper.hpp"
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
+#include "core/observe/start_trace.hpp"
 #include "core/sync/sync_observer.hpp"
 #include "lib/clock.hpp"
 #include "lib/mutex.hpp"
@@ -30,6 +31,7 @@ class ActiveBackend final : public sync::SyncObserver {
   // All must outlive it.
   struct Dependencies {
     observe::Metrics& metrics;
+    observe::StartTrace& start_trace;
     kube::EventRecorder& events;
     observe::ServiceHealthServer& service_health;
     const lib::Clock& clock;

@@ -4,6 +4,7 @@
 #include "core/lifecycle/backends.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "core/lifecycle/run_records.hpp"
 
@@ -16,8 +17,9 @@ constexpr std::chrono::seconds kClaimsTimeout{15};
 
 Backends::Backends(const Dependencies& dependencies)
     : state_dir_(dependencies.state_dir),
+      start_trace_(dependencies.start_trace),
       descriptors_(dependencies.descriptors),
-      active_({dependencies.metrics, dependencies.events, dependencies.service_health, dependencies.clock,
+      active_({dependencies.metrics, dependencies.start_trace, dependencies.events, dependencies.service_health, dependencies.clock,
                dependencies.node_name, state_dir_.path()}),
       runs_(state_dir_, {dependencies.store, active_, dependencies.clock, &dependencies.metrics.plugin_sink(),
                          &dependencies.descriptors}),
@@ -27,8 +29,13 @@ Backends::Backends(const Dependencies& dependencies)
 
 Backends::~Backends() { stop(); }
 
-lib::Result<std::array<lib::Status, 2>> Backends::start(const config::Settings& settings) {
-  auto started = runs_.start(settings);
+lib::Result<std::shared_ptr<const plugin::Plugin>> Backends::load(const config::Settings& settings) const {
+  return runs_.load(settings.plugins, settings.backend);
+}
+
+lib::Result<std::array<lib::Status, 2>> Backends::start(const config::Settings& settings,
+                                                        std::shared_ptr<const plugin::Plugin> plugin) {
+  auto started = runs_.start(settings, std::move(plugin));
   if (!started) return started.status();
   active_.make_active(std::move(started->run));
   return std::move(started->families);
@@ -42,6 +49,7 @@ lib::Status Backends::subscribe(const config::Settings& settings, const std::vec
   record_run(state_dir_, *run, *claims, ownership::ClaimState::serving);
   retiring_.start(*claims);
   leftover_.start(settings, families);
+  start_trace_.backend_ready(families);
   run->subscribe();
   active_.warn_deprecated(run->plugin().id());
   return {};

@@ -24,6 +24,7 @@
 #include "core/lifecycle/state_dir.hpp"
 #include "core/observe/health/service_health_server.hpp"
 #include "core/observe/metrics/metrics.hpp"
+#include "core/observe/start_trace.hpp"
 #include "core/snapshot/store_thread.hpp"
 #include "lib/clock.hpp"
 
@@ -36,6 +37,7 @@ class Backends {
     StateDir& state_dir;
     snapshot::StoreThread& store;
     observe::Metrics& metrics;
+    observe::StartTrace& start_trace;
     kube::EventRecorder& events;
     observe::ServiceHealthServer& service_health;
     DescriptorKeeper& descriptors;
@@ -46,9 +48,11 @@ class Backends {
   explicit Backends(const Dependencies& dependencies);
   ~Backends();  // stops
 
-  // Loads, creates and probes the configured backend. Returns the status of each family, by family_index; fails when
-  // the plugin cannot be loaded.
-  lib::Result<std::array<lib::Status, 2>> start(const config::Settings& settings);
+  // Loads the plugin of the configured backend.
+  lib::Result<std::shared_ptr<const plugin::Plugin>> load(const config::Settings& settings) const;
+  // Creates and probes the backend. Returns the status of each family, by family_index.
+  lib::Result<std::array<lib::Status, 2>> start(const config::Settings& settings,
+                                                std::shared_ptr<const plugin::Plugin> plugin);
   // Subscribes the backend to the store in these families, so that it begins to write to the kernel. Backends must be
   // stopped before the store.
   lib::Status subscribe(const config::Settings& settings, const std::vector<lib::Family>& families);
@@ -71,6 +75,7 @@ class Backends {
 
  private:
   StateDir& state_dir_;
+  observe::StartTrace& start_trace_;
   const DescriptorKeeper& descriptors_;
   ActiveBackend active_;
   RunMaker runs_;

@@ -55,13 +55,12 @@ std::shared_ptr<BackendRun> RunMaker::make(BackendRun::Settings settings) const 
   return std::make_shared<BackendRun>(std::move(settings), environment_);
 }
 
-lib::Result<RunMaker::Started> RunMaker::start(const config::Settings& configured) {
-  auto loaded = load(configured.plugins, configured.backend);
-  if (!loaded) return loaded.status();
+lib::Result<RunMaker::Started> RunMaker::start(const config::Settings& configured,
+                                               std::shared_ptr<const plugin::Plugin> plugin) {
   auto of_run = run_settings(configured);
   if (!of_run) return of_run.status();
   BackendRun::Settings& run = *of_run;
-  run.plugin = std::move(*loaded);
+  run.plugin = std::move(plugin);
 
   // Both families in parallel, because probing kernel tools is slow.
   Started out;

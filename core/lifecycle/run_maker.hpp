@@ -38,8 +38,8 @@ class RunMaker {
     std::shared_ptr<BackendRun> run;
     std::array<lib::Status, 2> families;  // by family_index
   };
-  // Loads, creates and probes the configured backend. Fails when the plugin cannot be loaded.
-  lib::Result<Started> start(const config::Settings& configured);
+  // Creates and probes the configured backend.
+  lib::Result<Started> start(const config::Settings& configured, std::shared_ptr<const plugin::Plugin> plugin);
 
  private:
   StateDir& state_dir_;

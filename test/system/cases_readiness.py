@@ -3,6 +3,8 @@
 """Whether the daemon has programmed the node, as probes, scrapers and operators see it."""
 
 import math
+import re
+import time
 
 from lib import observed, pace, shell
 from lib.addresses import E1, E2
@@ -17,6 +19,10 @@ FIRST_SYNC = "sluice_first_sync_completed"
 AGE = "sluice_oldest_pending_change_age_seconds"
 NOT_SYNCED = 3  # exit status of sluicectl status
 REFUSED = "Memory allocation"  # what iptables prints on this error
+LISTS = ("list_services", "list_endpoint_slices", "list_nodes", "list_service_cidrs")
+PHASES = ("configuration", "preparation", "backend_load", "backend_probe", "connection", *LISTS, "store", "first_apply")
+# The log has a tenth of a millisecond.
+ROUNDING = 0.001
 
 
 def sluicectl(t, *words):
@@ -61,6 +67,38 @@ def never_programmed(t):
     now = scrape(t)
     t.require(all(now.get(FIRST_SYNC, ip_family=family) == 1 for family in BOTH), f"{FIRST_SYNC} is not 1")
     t.expect(POD, service.cluster(), kept(E1))
+
+
+@own_daemon(None, "the log and the metrics have each phase of the start; the phases sum up to the whole")
+def traced_start(t):
+    t.service([ready(E1)])
+    t.settle()
+    daemon = t.bench.daemon
+    daemon.stop()
+    already = daemon.log().count("first sync completed")
+    t.require(already == 1, f"the first start logged its phases {already} times")
+    begun = time.monotonic()
+    daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
+    t.settle()
+    t.wait_until(lambda: daemon.log().count("first sync completed") == 2, "the phases are logged")
+    elapsed = time.monotonic() - begun
+    line = [line for line in daemon.log().splitlines() if "first sync completed" in line][-1]
+    whole, _, phases = line.partition(" ms after the start: ")
+    whole = float(whole.rpartition(" ")[2]) / 1000
+    logged = {name: float(milliseconds) / 1000 for name, milliseconds in re.findall(r"(\w+) (\d+\.\d) ms", phases)}
+    t.require(list(logged) == [name for name in PHASES if name in logged], f"phases are not in order: {line}")
+    missing = set(PHASES) - set(logged)
+    t.require(missing <= {"list_service_cidrs"}, f"{missing} missing: {line}")
+    t.require(0 < whole <= elapsed, f"{whole} s since the start, but only {elapsed} s since exec: {line}")
+    source = logged["connection"] + max(logged.get(name, 0) for name in LISTS)
+    backend = logged["backend_load"] + logged["backend_probe"]
+    one_by_one = sum(logged[name] for name in ("configuration", "preparation", "store", "first_apply"))
+    t.require(abs(one_by_one + max(source, backend) - whole) < ROUNDING, f"the phases do not sum up: {line}")
+    now = scrape(t)
+    t.require(abs(now.get("sluice_start_seconds") - whole) < ROUNDING, f"sluice_start_seconds differs from {line}")
+    for name, seconds in logged.items():
+        value = now.get("sluice_start_phase_seconds", phase=name)
+        t.require(value is not None and abs(value - seconds) < ROUNDING, f"phase {name} is {value} s in the metrics: {line}")
 
 
 @own_daemon(None, "a backend whose writes fail is not ready, and its error is in the status; after a success the error is gone "

@@ -320,6 +320,15 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
      "Whether the daemon receives changes (1) or not (0), by kind of object."},
     {"sluice_source_errors_total", kCounter, "kind",
      "Number of failed lists and watches, or of errors in manifest files, by kind of object."},
+    {"sluice_start_phase_seconds", kGauge, "phase",
+     "Duration of each phase of the start until the first sync of every IP family, in seconds. Absent before that sync.",
+     "phase: configuration, preparation, backend_load, backend_probe, connection (until the first answer of the API "
+     "server), list_services, list_endpoint_slices, list_nodes, list_service_cidrs (each from that answer on), store, "
+     "first_apply. The backend is loaded and probed during connection and lists."},
+    {"sluice_start_seconds", kGauge, "",
+     "Time from the start of the daemon until the first sync of every IP family, in seconds. Absent before that sync.",
+     "The sum of configuration, preparation, store, first_apply, and the longer of backend_load + backend_probe and "
+     "connection + the longest list."},
     {"sluice_store_queue_length", kGauge, "",
      "Number of events and requests in the queue of the store thread.",
      "The source waits at 4,096."},

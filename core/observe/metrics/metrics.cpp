@@ -77,6 +77,8 @@ struct Metrics::Recorded {
   Counters& healthz = counters("kubeproxy_proxy_healthz_total");
   Counters& livez = counters("kubeproxy_proxy_livez_total");
   Counters& reloads = counters("sluice_reloads_total");
+  Gauges& start_phase = gauges("sluice_start_phase_seconds");
+  Gauges& start = gauges("sluice_start_seconds");
   Gauges& last_reload_successful = gauges("sluice_config_last_reload_successful");
   Gauges& last_reload_success = gauges("sluice_config_last_reload_success_timestamp_seconds");
   Counters& requests = counters("rest_client_requests_total");
@@ -144,6 +146,13 @@ void Metrics::reloaded(const reload::ReloadResult& result) {
   recorded_->reloads.Add({{"result", reload::reload_outcome_name(result.outcome)}}).Increment();
   recorded_->last_reload_successful.Add({}).Set(result.ok() ? 1 : 0);
   if (result.ok()) recorded_->last_reload_success.Add({}).Set(unix_seconds(result.at));
+}
+
+void Metrics::started(const StartReport& report) {
+  for (const StartPhase& phase : report.phases) {
+    recorded_->start_phase.Add({{"phase", std::string(phase.name)}}).Set(phase.seconds);
+  }
+  recorded_->start.Add({}).Set(report.whole_seconds);
 }
 
 void Metrics::answered(const kube::AnsweredRequest& request) {

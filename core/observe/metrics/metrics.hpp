@@ -22,6 +22,7 @@
 #include "core/kube/http/client_observer.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
 #include "core/observe/metrics/scrape_data.hpp"
+#include "core/observe/start_trace.hpp"
 #include "core/reload/reload_result.hpp"
 #include "core/sync/sync_report.hpp"
 #include "lib/ip.hpp"
@@ -41,6 +42,7 @@ class Metrics final : public kube::ClientObserver {
   void answered_livez(int code);
   void synced(lib::Family family, const sync::SyncReport& report);
   void reloaded(const reload::ReloadResult& result);
+  void started(const StartReport& report);
   void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
 
   // kube::ClientObserver

@@ -86,7 +86,8 @@ class ActiveBackendTest : public CppUnit::TestFixture {
   observe::Metrics metrics_;
   kube::EventRecorder events_{{}, clock_};
   observe::ServiceHealthServer service_health_{[] { return true; }};
-  ActiveBackend active_{{metrics_, events_, service_health_, clock_, "N", "/nowhere"}};
+  observe::StartTrace start_trace_{clock_, clock_.now(), {}};
+  ActiveBackend active_{{metrics_, start_trace_, events_, service_health_, clock_, "N", "/nowhere"}};
 };
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ActiveBackendTest);

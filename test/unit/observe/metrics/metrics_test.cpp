@@ -73,6 +73,7 @@ class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_changes_count_once_per_family);
   CPPUNIT_TEST(family_and_resource_metrics);
   CPPUNIT_TEST(the_version_of_kubernetes_can_be_overridden);
+  CPPUNIT_TEST(phases_of_the_start_appear_with_the_first_sync);
   CPPUNIT_TEST(swaps_are_counted_and_timed);
   CPPUNIT_TEST(metrics_of_backends_are_sorted_among_the_others);
   CPPUNIT_TEST(types_and_help_are_from_the_catalogue);
@@ -298,6 +299,15 @@ class MetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(metrics_.text().find("git_version=\"v1.36.7-x.1\"") != std::string::npos);
   }
 
+  void phases_of_the_start_appear_with_the_first_sync() {
+    expect("absent", "sluice_start_seconds");
+    metrics_.started({{{"store", 0.5}, {"first_apply", 0.25}}, 2});
+    expect("2", "sluice_start_seconds");
+    expect("0.5", "sluice_start_phase_seconds{phase=\"store\"}");
+    expect("0.25", "sluice_start_phase_seconds{phase=\"first_apply\"}");
+    expect("absent", "sluice_start_phase_seconds{phase=\"list_services\"}");
+  }
+
   void swaps_are_counted_and_timed() {
     metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
     metrics_.swapped("iptables", "nftables", false, 30, 0.5);
@@ -340,6 +350,7 @@ class MetricsTest : public CppUnit::TestFixture {
   }
 
   void touch_everything() {
+    metrics_.started({{{"store", 1}}, 1});
     const auto at = std::chrono::system_clock::now();
     for (const bool full : {true, false}) metrics_.synced(lib::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}, 0, 0});
     metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
