@@ -67,10 +67,12 @@ lib::Status BackendStart::start(const config::Settings& settings) {
   auto plugin = backends_.load(settings);
   if (!plugin) return plugin.status();
   start_trace_.backend_loaded();
+  delivery_.set_service_cidrs((*plugin)->has(abi::kFeatureServiceCidrs), settings);
   const auto support = backends_.start(settings, std::move(*plugin));
   if (!support) return support.status();
   if (auto status = node_.choose_families(settings, *support); !status.ok()) return status;
   if (auto status = node_.check(settings); !status.ok()) return status;
+  delivery_.store().set_families(node_.usable_families());
   return backends_.subscribe(settings, node_.usable_families());
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/notify.hpp"
 #include "core/config/settings.hpp"
+#include "core/daemon/delivery.hpp"
 #include "core/daemon/node_state.hpp"
 #include "core/lifecycle/backends.hpp"
 #include "core/observe/start_trace.hpp"
@@ -20,9 +21,10 @@ class BackendStart {
  public:
   // `hangs` [main thread] is called after each report; a server that shows the pending call can start there. All must
   // outlive it.
-  BackendStart(lifecycle::Backends& backends, NodeState& node, observe::StartTrace& start_trace,
+  BackendStart(lifecycle::Backends& backends, Delivery& delivery, NodeState& node, observe::StartTrace& start_trace,
                const base::Notifier& notifier, const lib::Clock& clock, std::function<void()> hangs)
       : backends_(backends),
+        delivery_(delivery),
         node_(node),
         start_trace_(start_trace),
         notifier_(notifier),
@@ -37,6 +39,7 @@ class BackendStart {
   void report(const config::Settings& settings, lib::Clock::Duration since_start);
 
   lifecycle::Backends& backends_;
+  Delivery& delivery_;
   NodeState& node_;
   observe::StartTrace& start_trace_;
   const base::Notifier& notifier_;

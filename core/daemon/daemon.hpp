@@ -33,7 +33,7 @@ class Daemon final : private NodeObserver {
          std::vector<base::PassedDescriptor> passed);
   ~Daemon() override;
 
-  // Starts everything, the source last; stops all of it on failure.
+  // Starts everything; stops all of it on failure. The source lists while the backend starts.
   lib::Status start();
   // Runs until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP requests a reload.
   lib::Status run();
@@ -48,7 +48,6 @@ class Daemon final : private NodeObserver {
   snapshot::StoreThread::Callbacks store_callbacks();
   void use_holder();
   lib::Status start_backend();
-  lib::Status start_events();
   lib::Status check_pod_cidrs();
 
   config::SettingsCell settings_;

@@ -54,9 +54,15 @@ StartList Daemon::parts() {
          return lib::Status();
        },
        {}},
+      // The source lists while the backend is loaded and probed.
+      {[this] {
+         reports_.start_trace().prepared();
+         return delivery_.start(*settings_.get());
+       },
+       {}},
       {[this] { return start_backend(); }, [this] { backends_.stop(); }},
       // Stops after the source, which owns its transport.
-      {[this] { return start_events(); }, [this] { reports_.events().stop(); }},
+      {{}, [this] { reports_.events().stop(); }},
       {{}, [this] { delivery_.stop_source(); }},
       {[this] {
          reports_.service_health().start();
@@ -64,7 +70,6 @@ StartList Daemon::parts() {
        },
        [this] { reports_.service_health().stop(); }},
       {[this] { return servers_.start(); }, [this] { servers_.stop(); }},
-      {[this] { return delivery_.start(*settings_.get(), backends_.active_run()->plugin()); }, {}},
       {[this] {
          reloads_.start();
          return lib::Status();
@@ -87,16 +92,12 @@ void Daemon::use_holder() {
 
 lib::Status Daemon::start_backend() {
   // start() reports an error of the servers after the backend has started.
-  reports_.start_trace().prepared();
-  BackendStart backend(backends_, node_, reports_.start_trace(), notifier_, clock_,
+  BackendStart backend(backends_, delivery_, node_, reports_.start_trace(), notifier_, clock_,
                        [this] { std::ignore = servers_.start(); });
-  return backend.run(*settings_.get());
-}
-
-lib::Status Daemon::start_events() {
-  if (auto status = delivery_.start_events(*settings_.get(), backends_.active_run()->plugin()); !status.ok())
-    return status;
+  if (auto status = backend.run(*settings_.get()); !status.ok()) return status;
   servers_.state().set_complete();
+  // Not earlier: a daemon that fails to start does not wait until its events are sent.
+  reports_.starting(kVersion);
   return {};
 }
 

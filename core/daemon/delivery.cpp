@@ -35,17 +35,12 @@ SourcePart::Hooks Delivery::source_hooks() {
   return out;
 }
 
-lib::Status Delivery::start_events(const config::Settings& settings, const plugin::Plugin& plugin) {
-  if (auto status = source_.make(settings, plugin.has(abi::kFeatureServiceCidrs)); !status.ok()) return status;
+lib::Status Delivery::start(const config::Settings& settings) {
+  if (auto status = source_.make(settings, false); !status.ok()) return status;
   reports_.events().start(source_.transport());
-  return {};
-}
-
-lib::Status Delivery::start(const config::Settings& settings, const plugin::Plugin& plugin) {
-  reports_.starting(kVersion);
   store_.start(
-      {.families = node_.usable_families(),
-       .options = {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)},
+      {.families = {},
+       .options = {.external_ips = settings.allow_external_ips},
        // A recording may have no ServiceCIDRs; manifest files are always complete.
        .service_cidr_timeout = settings.source.kind == config::SourceKind::replay
                                    ? lib::Clock::Duration(0)

@@ -13,7 +13,6 @@
 #include "core/daemon/source_part.hpp"
 #include "core/daemon/traced_sink.hpp"
 #include "core/lifecycle/backend_part.hpp"
-#include "core/plugin/loader.hpp"
 #include "core/snapshot/store_thread.hpp"
 #include "lib/clock.hpp"
 
@@ -28,11 +27,9 @@ class Delivery final : public lifecycle::BackendPart::Host {
   snapshot::StoreThread& store() { return store_; }
   SourcePart& source() { return source_; }
 
-  // Reads the credentials of the source, and starts the events, which use its transport. `plugin` is that of the active
-  // backend.
-  lib::Status start_events(const config::Settings& settings, const plugin::Plugin& plugin);
-  // Starts the store, then the source.
-  lib::Status start(const config::Settings& settings, const plugin::Plugin& plugin);
+  // Reads the credentials of the source, and starts the events, which use its transport, the store, and the source.
+  // Needs no backend: the families of the store and whether it receives ServiceCIDRs are set later.
+  lib::Status start(const config::Settings& settings);
   void stop_source();
 
   // lifecycle::BackendPart::Host

@@ -106,7 +106,7 @@ void BackendRun::subscribe(snapshot::SettingsStage facts) {
     of->subscription = of->store.subscribe(
         of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts);
     // The store may have notified of existing objects before take() knew the subscription.
-    if (of->store.started()) loop->request();
+    if (of->store.published().synced) loop->request();
   }
 }
 

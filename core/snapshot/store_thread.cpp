@@ -37,6 +37,8 @@ void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
 
 void StoreThread::server_at(std::vector<lib::SocketAddress> addresses) { queue_.put(ServerAt{std::move(addresses)}); }
 
+void StoreThread::set_families(std::vector<lib::Family> families) { queue_.put(SetFamilies{std::move(families)}); }
+
 // Before start() no thread would empty the queue.
 void StoreThread::refresh_node_facts() {
   if (started_) queue_.put(RefreshFacts{});
@@ -128,6 +130,11 @@ void StoreThread::handle(model::Event& event) { store_.apply(std::move(event)); 
 
 void StoreThread::handle(RefreshFacts&) { update_facts(); }
 
+void StoreThread::handle(SetFamilies& message) {
+  families_ = std::move(message.families);
+  update_facts();
+}
+
 void StoreThread::handle(PromoteSettings&) {
   for (Subscription& subscription : subscriptions_) {
     if (subscription.facts == SettingsStage::running) continue;
@@ -142,6 +149,7 @@ void StoreThread::handle(PromoteSettings&) {
 }
 
 void StoreThread::update_facts() {
+  if (families_.empty()) return;
   facts_from_node_ = store_.node_version();
   facts_from_service_cidrs_ = store_.service_cidrs_version();
   for (const auto family : families_) {

@@ -61,9 +61,8 @@ class StoreThread final : public model::EventSink {
   // this wait, a restart would often remove rules that depend on ServiceCIDRs and add them again.
   static constexpr std::chrono::seconds kServiceCidrTimeout{1};
 
-  // What is known once the backend has been probed.
   struct Start {
-    std::vector<lib::Family> families;
+    std::vector<lib::Family> families;  // empty: set_families() follows
     store::StoreOptions options{};
     lib::Clock::Duration service_cidr_timeout = kServiceCidrTimeout;
   };
@@ -72,6 +71,9 @@ class StoreThread final : public model::EventSink {
   ~StoreThread() override;  // stops
 
   void start(Start with);
+  // [any thread] The families of subscriptions, once the backend has been probed. Before, no node facts are computed,
+  // and nothing can be taken.
+  void set_families(std::vector<lib::Family> families);
   bool started() const { return started_; }  // any thread
   void stop();
 
@@ -109,6 +111,9 @@ class StoreThread final : public model::EventSink {
 
  private:
   struct RefreshFacts {};
+  struct SetFamilies {
+    std::vector<lib::Family> families;
+  };
   struct PromoteSettings {};
   struct Subscribe {
     SubscriptionId subscription;
@@ -137,7 +142,7 @@ class StoreThread final : public model::EventSink {
     SubscriptionId subscription;
     DescribeRequest request;
   };
-  using Message = std::variant<model::Event, RefreshFacts, PromoteSettings, Subscribe, Unsubscribe, SetOptions,
+  using Message = std::variant<model::Event, RefreshFacts, SetFamilies, PromoteSettings, Subscribe, Unsubscribe, SetOptions,
                                ServerAt, Take, GetStatus, Describe>;
   struct Subscription {
     SubscriptionId id;
@@ -156,6 +161,7 @@ class StoreThread final : public model::EventSink {
   void run();
   void handle(model::Event& event);
   void handle(RefreshFacts& message);
+  void handle(SetFamilies& message);
   void handle(PromoteSettings& message);
   void handle(Subscribe& message);
   void handle(Unsubscribe& message);
@@ -183,7 +189,7 @@ class StoreThread final : public model::EventSink {
   store::Store store_;
   std::vector<Subscription> subscriptions_;  // oldest first
   std::list<std::pair<SubscriptionId, Describer>> describers_;
-  std::vector<lib::Family> families_;  // of start()
+  std::vector<lib::Family> families_;
   VersionedFacts facts_[2][2];  // by family_index and SettingsStage
   std::uint64_t facts_version_ = 0;
   bool ready() const {

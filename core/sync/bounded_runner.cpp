@@ -50,6 +50,7 @@ lib::Clock::Time BoundedRunner::next_run() const {
   switch (last_outcome_) {
     case RunOutcome::done:
     case RunOutcome::nothing:
+    case RunOutcome::not_ready:
       break;
     case RunOutcome::failed: next = std::min(next, *last_end_ + intervals_.retry); break;
     case RunOutcome::retry_soon:
@@ -72,6 +73,10 @@ void BoundedRunner::started() {
 }
 
 void BoundedRunner::finished(RunOutcome outcome, lib::Clock::Duration cost) {
+  if (outcome == RunOutcome::not_ready) {
+    if (!last_end_) return;
+    outcome = RunOutcome::done;
+  }
   const auto now = clock_.now();
   pace_.ran(started_at_, now, cost);
   if (runs_early_ && outcome == RunOutcome::done) last_early_end_ = now;

@@ -31,6 +31,7 @@ struct RunnerIntervals {
 enum class RunOutcome {
   done,
   nothing,     // there was nothing to do; an early run may follow at once
+  not_ready,   // nothing could be taken yet; before the first other run it does not count
   failed,      // retry after `retry`
   retry_soon,  // a temporary failure, such as a held lock: retry after `min`, at least 500 ms
 };

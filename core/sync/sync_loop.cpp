@@ -299,7 +299,7 @@ lib::Status SyncLoop::run_once(bool full) {
   freshness_.taken(begin);
   const auto transaction = source_.take(full, deferred);
   if (!transaction) {  // stopping, or not everything is listed yet
-    runner_.finished(RunOutcome::done);
+    runner_.finished(RunOutcome::not_ready);
     return lib::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
   add_trigger_times(transaction->trigger_times);

@@ -182,6 +182,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(trigger_times_reach_every_subscription);
   CPPUNIT_TEST(status_is_empty_before_start);
   CPPUNIT_TEST(statistics_are_those_of_the_oldest_subscription);
+  CPPUNIT_TEST(objects_are_accepted_before_the_families_are_known);
   CPPUNIT_TEST(published_status_does_not_wait_for_a_batch);
   CPPUNIT_TEST(status_is_published_before_take_returns);
   CPPUNIT_TEST(options_take_effect_at_runtime);
@@ -201,6 +202,34 @@ class StoreThreadTest : public CppUnit::TestFixture {
     store.start({.families = {Family::ipv4}});
     CPPUNIT_ASSERT(!store.status().synced);
     CPPUNIT_ASSERT_EQUAL(1, computed.load());
+  }
+
+  // The source lists while the backend is probed.
+  void objects_are_accepted_before_the_families_are_known() {
+    std::atomic<int> computed{0};
+    StoreThread store("N", {[&](Family, const std::optional<model::Node>&, SettingsStage) {
+                        ++computed;
+                        return std::optional(NodeFacts());
+                      }});
+    store.start({});
+    for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice, ResourceKind::node}) {
+      store.deliver(model::ListBegin{kind});
+      if (kind == ResourceKind::service) store.deliver(model::Upsert{test::service("a")});
+      store.deliver(model::ListEnd{kind});
+    }
+    store.refresh_node_facts();
+    const StoreStatus before = store.status();
+    CPPUNIT_ASSERT(before.synced && !before.facts_known);
+    CPPUNIT_ASSERT_EQUAL(0, computed.load());
+    store.set_families({Family::ipv4});
+    CPPUNIT_ASSERT(store.status().facts_known);
+    std::promise<void> notified;
+    const SubscriptionId subscription =
+        store.subscribe(Family::ipv4, [&](const model::Namespaces&) { notified.set_value(); });
+    notified.get_future().wait();
+    const auto all = store.take(subscription, false);
+    CPPUNIT_ASSERT(all && all->full);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.status().services);
   }
 
   // A source that lists a large cluster fills the queue. Status requests and scrapes must not wait for it.

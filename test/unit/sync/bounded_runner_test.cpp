@@ -44,6 +44,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(adaptive_early_run_if_the_pause_is_noticeable);
   CPPUNIT_TEST(adaptive_early_runs_count_and_do_not_starve_others);
   CPPUNIT_TEST(new_intervals_may_begin_or_end_the_adaptive_pace);
+  CPPUNIT_TEST(run_that_was_not_ready_counts_only_after_another_run);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
@@ -54,6 +55,17 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     runner_.started();
     clock_.advance(duration);
     runner_.finished(outcome);
+  }
+
+  void run_that_was_not_ready_counts_only_after_another_run() {
+    runner_.request();
+    run(RunOutcome::not_ready);
+    CPPUNIT_ASSERT(runner_.next_run() == lib::Clock::Time::max());
+    runner_.request();
+    run();
+    clock_.advance(2h);
+    run(RunOutcome::not_ready);
+    CPPUNIT_ASSERT(!runner_.due());
   }
 
   void nothing_runs_before_the_first_request() {
