@@ -104,6 +104,10 @@ SLUICE_LOG_ID(kNodePortLoopbackUnsupported, "node-port-loopback-unsupported", "e
               "Node ports cannot be served on a loopback address of nodePortAddresses in this mode; the address is "
               "ignored.",
               "Remove the address from nodePortAddresses.");
+SLUICE_LOG_ID(kOffloadInterfaceRefused, "offload-interface-refused", "warning",
+              "nftables mode: an interface could not be added to the flowtable or removed from it. Connections that arrive "
+              "there are forwarded without offload. The daemon retries with each drift check.",
+              "Fix the error that the line names, or remove the interface from offloadInterfaces.");
 SLUICE_LOG_ID(kOpenFiles, "open-files", "info",
               "The limit of open files, and how many files the relay needs for each connection.",
               "");

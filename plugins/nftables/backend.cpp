@@ -46,7 +46,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(
 NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
     : BackendBase(args),
       settings_(read_settings(sdk::Options(args.options))),
-      model_({args.family, settings_.counters, kMaxAffinityNumber, any_affinity_id()}),
+      model_({args.family, settings_.lists_frontends(), kMaxAffinityNumber, any_affinity_id()}),
       traffic_(args.family),
       metrics_(host(), args.family),
       resync_throttle_(host()),
@@ -54,6 +54,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       writer_(*table_.kernel, table_.chunk, [this] { return host().now(); }),
       listing_file_(sdk::text(args.state_dir), args.family, log()),
       read_ahead_(*table_.kernel, listing_file_),
+      offload_(settings_.offload_interfaces, *table_.kernel, table_.interfaces),
       old_backend_serves_(sdk::predecessor_serves(args)) {}
 
 NftablesBackend::~NftablesBackend() {
@@ -95,7 +96,7 @@ abi::Code NftablesBackend::do_probe(abi::Error*) {
 
 NftablesBackend::Facts NftablesBackend::read_facts(const abi::NodeFacts& node) const {
   Facts facts;
-  facts.table.layout = layout_facts(family(), node, settings_.counters);
+  facts.table.layout = layout_facts(family(), node, settings_.counters, settings_.offloads());
   facts.table.affinity_clients = settings_.affinity_clients;
   facts.node_ip = node.node_ip;
   for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
@@ -189,6 +190,7 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   note_refused(writer_.write_all(facts_.table, model_, write_order_, listing, &new_table), problems);
   imported_clients_.forget();
   add_clients(new_table.clients);
+  update_offload();
   // Limits the CPU time of repairs; the first drift is repaired at once.
   if (drifted) resync_throttle_.pause_after(host().now() - begin);
 }
@@ -245,6 +247,22 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
   }
 }
 
+void NftablesBackend::update_offload() {
+  if (!settings_.offloads()) return;
+  std::string problem;
+  try {
+    const OffloadInterfaces::Result result = offload_.reconcile();
+    metrics_.report_offload(result.count);
+    problem = result.problem;
+  } catch (const sdk::Failure& failure) {
+    problem = failure.what();
+  }
+  if (!problem.empty() && problem != offload_problem_) {
+    log().warning(log_id::kOffloadInterfaceRefused, "an interface cannot be offloaded: " + problem);
+  }
+  offload_problem_ = problem;
+}
+
 void NftablesBackend::report_gained() {
   for (const PortId& id : model_.take_gained()) {
     not_programmed_.request_retry(id.first, "an address and port that another Service had");
@@ -274,6 +292,7 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     metrics_.cleanup_failed();
     throw;
   }
+  update_offload();
   if (settings_.counters) {
     const auto owner = [this](const FrontendKey& frontend) { return model_.owner(frontend).value_or(std::string_view()); };
     metrics_.report_traffic(traffic_.take(table_.kernel->traffic(), owner));

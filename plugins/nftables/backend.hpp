@@ -20,6 +20,7 @@
 #include "plugins/nftables/listing_file.hpp"
 #include "plugins/nftables/metrics.hpp"
 #include "plugins/nftables/model/model.hpp"
+#include "plugins/nftables/offload.hpp"
 #include "plugins/nftables/read_ahead.hpp"
 #include "plugins/nftables/resync_throttle.hpp"
 #include "plugins/nftables/settings.hpp"
@@ -65,6 +66,8 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   void note_refused(const Writer::Refused& refused, Problems& problems);
   void forget(const PortId& id);
   void forget_derived(const PortId& id);
+  // Nothing without offloadInterfaces. Failures are only logged: serving does not depend on offload.
+  void update_offload();
   void report_gained();
   void report();
   void add_clients(const std::vector<RememberedClient>& clients);
@@ -85,6 +88,8 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   Writer writer_;
   const ListingFile listing_file_;
   ReadAhead read_ahead_;
+  OffloadInterfaces offload_;
+  std::string offload_problem_;  // already logged
 
   bool old_backend_serves_;  // another backend serves until the first apply() succeeds
   ImportedClients imported_clients_;

@@ -39,7 +39,7 @@ auto shape(const SetSpec& spec) {
 }
 
 std::vector<SetSpec> wanted_sets(const TableFacts& facts) {
-  return all_sets(facts.layout.family, facts.layout.counters, facts.affinity_clients);
+  return all_sets(facts.layout.family, facts.layout.lists_frontends(), facts.affinity_clients);
 }
 
 }  // namespace
@@ -96,6 +96,8 @@ void Difference::add_chain(ChainSpec spec, Batch& batch) const {
   const auto known = listing_.chains.find(spec.name);
   const bool create = known == listing_.chains.end();
   if (!create && known->second.rules == spec.rules) return;
+  // The kernel keeps a flowtable while a rule refers to it.
+  if (spec.name == kOffloadChain) batch.create_flowtable = true;
   batch.chains.push_back({std::move(spec), create});
 }
 

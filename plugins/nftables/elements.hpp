@@ -39,8 +39,8 @@ enum class SetId : std::uint8_t {
   kAffinitySlots,           // affinity id . slot : token
   kAffinityEndpoints,       // protocol . token : address . port
   kAffinityLocalEndpoints,  // protocol . token : address . port
-  kServiceTraffic,          // frontend; with a counter; only with counters
-  kNodePortTraffic,         // node port; with a counter; only with counters
+  kServiceTraffic,          // frontend; with a counter; only with counters or offload
+  kNodePortTraffic,         // node port; with a counter; only with counters or offload
 };
 inline constexpr std::size_t kSetCount = 19;
 

@@ -68,6 +68,10 @@ void Metrics::report_kernel(const KernelStatistics& now) {
   reported_ = now;
 }
 
+void Metrics::report_offload(std::size_t interfaces) const {
+  report(abi::MetricKind::kGaugeSet, "sluice_nftables_offload_interfaces", static_cast<double>(interfaces));
+}
+
 void Metrics::sync_failed() const { report(abi::MetricKind::kCounterAdd, kSyncFailures, 1); }
 
 void Metrics::cleanup_failed() const { report(abi::MetricKind::kCounterAdd, kCleanupFailures, 1); }

@@ -44,6 +44,7 @@ class Metrics {
   void report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const;
   // Adds what has happened since the last call.
   void report_kernel(const KernelStatistics& now);
+  void report_offload(std::size_t interfaces) const;
   void sync_failed() const;
   void cleanup_failed() const;
   void saved_listing_used() const;

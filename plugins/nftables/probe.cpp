@@ -33,6 +33,7 @@ struct Module {
 constexpr Module kModules[] = {
     {"ct", "nft_ct", "nft_ct"},
     {"fib", "nft_fib_ipv4", "nft_fib_ipv6"},
+    {"flow_offload", "nft_flow_offload", "nft_flow_offload"},
     {"masq", "nft_masq", "nft_masq"},
     {"nat", "nft_nat", "nft_nat"},
     {"numgen", "nft_numgen", "nft_numgen"},
@@ -49,7 +50,7 @@ abi::Prefix documentation_prefix(abi::Family family) {
 }
 
 // Facts that make the layout use every kind of rule.
-LayoutFacts sample_facts(abi::Family family, bool counters) {
+LayoutFacts sample_facts(abi::Family family, const Settings& settings) {
   LayoutFacts facts;
   facts.family = family;
   facts.masquerade_mark = 1u << 14;
@@ -57,7 +58,8 @@ LayoutFacts sample_facts(abi::Family family, bool counters) {
   facts.detector = abi::LocalDetectorKind::kCidr;
   facts.detector_cidr = documentation_prefix(family);
   facts.service_cidrs = {documentation_prefix(family)};
-  facts.counters = counters;
+  facts.counters = settings.counters;
+  facts.offload = settings.offloads();
   return facts;
 }
 
@@ -75,7 +77,7 @@ std::vector<ServiceClass> sample_classes() {
   return all;
 }
 
-std::vector<Record> sample_records(abi::Family family, bool counters) {
+std::vector<Record> sample_records(abi::Family family, bool with_frontends) {
   const abi::Address address = documentation_prefix(family).address;
   const EndpointAddress endpoint{address, 8080};
   const FrontendKey ip{false, address, abi::Protocol::kTcp, 80};
@@ -102,7 +104,7 @@ std::vector<Record> sample_records(abi::Family family, bool counters) {
       {SetId::kAffinityEndpoints, token_key(abi::Protocol::kTcp, id | 1), target},
       {SetId::kAffinityLocalEndpoints, token_key(abi::Protocol::kTcp, id | 1), target},
   };
-  if (counters) {
+  if (with_frontends) {
     all.push_back({SetId::kServiceTraffic, frontend_key(family, ip), {}});
     all.push_back({SetId::kNodePortTraffic, frontend_key(family, port), {}});
   }
@@ -174,10 +176,11 @@ bool names_nat_chain(const Batch& batch, const Refusal& refusal) {
 }  // namespace
 
 Batch probe_batch(abi::Family family, const Settings& settings) {
-  const LayoutFacts facts = sample_facts(family, settings.counters);
+  const LayoutFacts facts = sample_facts(family, settings);
   Batch batch;
   batch.create_table = true;
-  batch.create_sets = all_sets(family, settings.counters, settings.affinity_clients);
+  batch.create_sets = all_sets(family, settings.lists_frontends(), settings.affinity_clients);
+  batch.create_flowtable = settings.offloads();
   for (ChainSpec& spec : fixed_chains(facts)) batch.chains.push_back({std::move(spec), true});
   std::uint32_t number = 0;
   for (const ServiceClass& service_class : sample_classes()) {
@@ -187,7 +190,7 @@ Batch probe_batch(abi::Family family, const Settings& settings) {
   const std::vector<abi::Prefix> allowed{documentation_prefix(family)};
   batch.chains.push_back({firewall_chain(facts, allowed), true});
   batch.dispatch.push_back({true, 1, firewall_chain_name(allowed), false});
-  for (const Record& record : sample_records(family, settings.counters))
+  for (const Record& record : sample_records(family, settings.lists_frontends()))
     batch.elements.push_back({record, false, 0, "probe"});
   return batch;
 }
@@ -202,6 +205,14 @@ void probe_table(TableKernel& kernel, abi::Family family, const Settings& settin
   const abi::Code code = netlink::code_of(first.error);
   if (code == abi::Code::kDenied || code == abi::Code::kRetry) {
     throw sdk::Failure(code, object, begin + refusal_text(first), first.error);
+  }
+  // Without flowtables, the rules that refer to one are refused as well.
+  if (first.what == std::string("flowtable ") + kFlowtableName) {
+    throw sdk::Failure(abi::Code::kUnsupported, object,
+                       "offloadInterfaces needs flowtables, which the kernel of this node lacks; load the modules "
+                       "nf_flow_table_inet and nft_flow_offload, or remove offloadInterfaces (" +
+                           refusal_text(first) + ")",
+                       first.error);
   }
   const auto expressions = missing_expressions(batch, refusals);
   std::string lacks = modules_for(expressions, family);

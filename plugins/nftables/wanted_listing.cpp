@@ -51,7 +51,7 @@ Listing wanted_listing(const TableFacts& facts, const Model& model) {
   const abi::Family family = facts.layout.family;
   Listing listing;
   listing.exists = true;
-  for (SetSpec& spec : all_sets(family, facts.layout.counters, facts.affinity_clients)) {
+  for (SetSpec& spec : all_sets(family, facts.layout.lists_frontends(), facts.affinity_clients)) {
     std::string name = spec.name;
     listing.sets.emplace(std::move(name), std::move(spec));
   }

@@ -55,15 +55,18 @@ struct Batch {
   bool delete_table = false;  // with its content; it must exist
   bool create_table = false;
   std::vector<SetSpec> create_sets;
+  bool create_flowtable = false;  // without interfaces; may exist
   std::vector<ChainWrite> chains;  // each refers to earlier ones only
   std::vector<DispatchWrite> dispatch;
   std::vector<ElementWrite> elements;
   std::vector<RememberedClient> clients;           // added; an element that exists must have the same token
   std::vector<std::string> remove_chains;          // no longer referenced
+  std::vector<std::string> remove_interfaces;      // of the flowtable
+  std::vector<std::string> add_interfaces;         // to the flowtable; those it has already are ignored
   std::vector<std::string> owners{std::string()};  // printed names
   bool empty() const noexcept {
-    return !delete_table && !create_table && create_sets.empty() && chains.empty() && dispatch.empty() && elements.empty() &&
-           clients.empty() && remove_chains.empty();
+    return !delete_table && !create_table && create_sets.empty() && !create_flowtable && chains.empty() && dispatch.empty() && elements.empty() &&
+           clients.empty() && remove_chains.empty() && remove_interfaces.empty() && add_interfaces.empty();
   }
 };
 

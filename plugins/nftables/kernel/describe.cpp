@@ -7,6 +7,7 @@
 
 #include "lib/protocol.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
+#include "plugins/nftables/layout/layout.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -92,6 +93,8 @@ std::string describe(abi::Family family, const Batch& batch, const Encoded& enco
       return "the table";
     case Encoded::Kind::kSet:
       return "set " + batch.create_sets[part.index].name;
+    case Encoded::Kind::kFlowtable:
+      return std::string("flowtable ") + kFlowtableName;
     case Encoded::Kind::kChain:
       return "chain " + batch.chains[part.index].spec.name;
     case Encoded::Kind::kClear:
@@ -116,6 +119,10 @@ std::string describe(abi::Family family, const Batch& batch, const Encoded& enco
       return "the removal of the rules of chain " + batch.remove_chains[part.index];
     case Encoded::Kind::kRemove:
       return "the removal of chain " + batch.remove_chains[part.index];
+    case Encoded::Kind::kRemoveInterfaces:
+      return std::to_string(part.count) + " interfaces to be removed from flowtable " + kFlowtableName;
+    case Encoded::Kind::kAddInterfaces:
+      return std::to_string(part.count) + " interfaces of flowtable " + kFlowtableName;
   }
   return {};
 }

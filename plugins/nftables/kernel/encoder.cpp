@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "plugins/nftables/kernel/attributes.hpp"
+#include "plugins/nftables/layout/layout.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -40,6 +41,7 @@ class Encoder {
     if (batch_.delete_table) table(Encoded::Kind::kDeleteTable, NFT_MSG_DELTABLE, 0);
     if (batch_.create_table) table(Encoded::Kind::kCreateTable, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
     for (std::uint32_t i = 0; i < batch_.create_sets.size(); ++i) set(i);
+    if (batch_.create_flowtable) flowtable(Encoded::Kind::kFlowtable, NFT_MSG_NEWFLOWTABLE, {});
     for (std::uint32_t i = 0; i < batch_.chains.size(); ++i) chain(i);
     for (const bool remove : {true, false}) {
       for (std::uint32_t i = 0; i < batch_.dispatch.size(); ++i) {
@@ -60,6 +62,12 @@ class Encoder {
       put_.put_text(NFTA_CHAIN_TABLE, options_.table);
       put_.put_text(NFTA_CHAIN_NAME, batch_.remove_chains[i]);
       close();
+    }
+    if (!batch_.remove_interfaces.empty()) {
+      flowtable(Encoded::Kind::kRemoveInterfaces, NFT_MSG_DELFLOWTABLE, batch_.remove_interfaces);
+    }
+    if (!batch_.add_interfaces.empty()) {
+      flowtable(Encoded::Kind::kAddInterfaces, NFT_MSG_NEWFLOWTABLE, batch_.add_interfaces);
     }
     // The acknowledgement of the last message ends the answers: the kernel sends errors in the order of the messages
     // once it has processed the whole batch, and sends nothing on success otherwise.
@@ -149,6 +157,22 @@ class Encoder {
       put_.end_nest(put_.begin_nest(NFTA_EXPR_DATA));
       put_.end_nest(nest);
     }
+    close();
+  }
+
+  void flowtable(Encoded::Kind kind, int message, const std::vector<std::string>& interfaces) {
+    begin(kind, 0, static_cast<std::uint32_t>(interfaces.size()), message, message == NFT_MSG_NEWFLOWTABLE ? NLM_F_CREATE : 0);
+    put_.put_text(NFTA_FLOWTABLE_TABLE, options_.table);
+    put_.put_text(NFTA_FLOWTABLE_NAME, kFlowtableName);
+    const std::size_t hook = put_.begin_nest(NFTA_FLOWTABLE_HOOK);
+    put_.put_be32(NFTA_FLOWTABLE_HOOK_NUM, NF_NETDEV_INGRESS);
+    put_.put_be32(NFTA_FLOWTABLE_HOOK_PRIORITY, 0);
+    if (!interfaces.empty()) {
+      const std::size_t list = put_.begin_nest(NFTA_FLOWTABLE_HOOK_DEVS);
+      for (const std::string& name : interfaces) put_.put_text(NFTA_DEVICE_NAME, name);
+      put_.end_nest(list);
+    }
+    put_.end_nest(hook);
     close();
   }
 

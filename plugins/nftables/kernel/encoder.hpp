@@ -33,7 +33,7 @@ struct EncodeOptions {
 };
 
 struct Encoded {
-  enum class Kind : std::uint8_t { kDeleteTable, kCreateTable, kSet, kChain, kClear, kRule, kDispatch, kElements, kClients, kEmpty, kRemove };
+  enum class Kind : std::uint8_t { kDeleteTable, kCreateTable, kSet, kFlowtable, kChain, kClear, kRule, kDispatch, kElements, kClients, kEmpty, kRemove, kRemoveInterfaces, kAddInterfaces };
   // One message.
   struct Part {
     Kind kind{};

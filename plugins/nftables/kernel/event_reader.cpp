@@ -116,8 +116,14 @@ void EventReader::take(const nlmsghdr* message) {
       what = "an element of " + set + (kind == NFT_MSG_NEWSETELEM ? " was added" : " was removed");
       break;
     }
+    case NFT_MSG_NEWFLOWTABLE:
+      what = "flowtable " + text(find_attribute(attributes, NFTA_FLOWTABLE_NAME)) + " was added or changed";
+      break;
+    case NFT_MSG_DELFLOWTABLE:
+      what = "flowtable " + text(find_attribute(attributes, NFTA_FLOWTABLE_NAME)) + " or an interface of it was removed";
+      break;
     default:
-      return;  // objects and flow tables, which our table does not use
+      return;  // objects, which our table does not use
   }
   add(message->nlmsg_pid, std::move(what));
 }

@@ -23,8 +23,8 @@ static_assert(std::is_trivially_destructible_v<lib::Mutex>);
 
 std::uint64_t count_writes(const Batch& batch) {
   std::uint64_t writes = batch.create_sets.size() + batch.dispatch.size() + batch.elements.size() + batch.clients.size() +
-                         batch.remove_chains.size();
-  writes += (batch.delete_table ? 1U : 0U) + (batch.create_table ? 1U : 0U);
+                         batch.remove_chains.size() + batch.remove_interfaces.size() + batch.add_interfaces.size();
+  writes += (batch.delete_table ? 1U : 0U) + (batch.create_table ? 1U : 0U) + (batch.create_flowtable ? 1U : 0U);
   for (const ChainWrite& chain : batch.chains) writes += 1 + chain.spec.rules.size();
   return writes;
 }
@@ -114,6 +114,11 @@ std::vector<TrafficCount> NetlinkTable::traffic() {
 std::vector<RememberedClient> NetlinkTable::clients() {
   const lib::Lock lock(one_at_a_time);
   return reader_.clients();
+}
+
+std::optional<std::vector<std::string>> NetlinkTable::flowtable_interfaces() {
+  const lib::Lock lock(one_at_a_time);
+  return reader_.flowtable_interfaces();
 }
 
 bool NetlinkTable::delete_table() {

@@ -39,6 +39,7 @@ class NetlinkTable final : public TableKernel {
   std::vector<Refusal> dry_run(const Batch& batch) override;
   std::vector<TrafficCount> traffic() override;
   std::vector<RememberedClient> clients() override;
+  std::optional<std::vector<std::string>> flowtable_interfaces() override;
   bool delete_table() override;
   const KernelStatistics& statistics() const noexcept override;
 

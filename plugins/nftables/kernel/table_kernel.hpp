@@ -26,7 +26,7 @@ inline constexpr char kNfTables[] = "nf_tables";  // object of errors about the 
 // Counters since the object was created.
 struct KernelStatistics {
   std::uint64_t commits = 0;  // committed transactions
-  std::uint64_t writes = 0;   // elements, rules, chains and sets in them
+  std::uint64_t writes = 0;   // elements, rules, chains, sets and interfaces of the flowtable in them
   std::uint64_t refused = 0;  // refused transactions
   std::uint64_t listings = 0;
   std::uint64_t bytes = 0;  // bytes sent
@@ -72,6 +72,9 @@ class TableKernel {
   // The elements of map affinity, in any order; empty if there is no such map.
   virtual std::vector<RememberedClient> clients() = 0;
 
+  // The interfaces of the flowtable, in any order; empty if there is no flowtable.
+  virtual std::optional<std::vector<std::string>> flowtable_interfaces() = 0;
+
   // Returns false if there was no table.
   virtual bool delete_table() = 0;
 
@@ -95,6 +98,7 @@ class TableWatch {
 struct Table {
   std::unique_ptr<TableKernel> kernel;
   std::unique_ptr<TableWatch> watch;  // ignores the writes of `kernel`
+  std::function<std::vector<std::string>()> interfaces;  // names of the interfaces of this node, in any order
   // Approximate number of elements per transaction of a full write: the kernel blocks other writers meanwhile.
   std::size_t chunk = 20'000;
 };

@@ -23,6 +23,7 @@
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
+#include "plugins/nftables/layout/layout.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
@@ -422,6 +423,21 @@ std::vector<RememberedClient> TableReader::clients() {
         clients.push_back(client);
       });
   return clients;
+}
+
+std::optional<std::vector<std::string>> TableReader::flowtable_interfaces() {
+  std::optional<std::vector<std::string>> interfaces;
+  const std::string wanted = names(NFTA_FLOWTABLE_TABLE, kTableName, NFTA_FLOWTABLE_NAME, kFlowtableName);
+  const int error = socket_.request(request(family_, NFT_MSG_GETFLOWTABLE, 0, wanted), [&](nlmsghdr* answer) {
+    if (answer->nlmsg_type != message_type(NFT_MSG_NEWFLOWTABLE)) return;
+    interfaces.emplace();
+    const std::string_view hook = find_attribute(attributes_of(answer), NFTA_FLOWTABLE_HOOK);
+    each_attribute(find_attribute(hook, NFTA_FLOWTABLE_HOOK_DEVS), [&](std::uint16_t type, std::string_view value) {
+      if (type == NFTA_DEVICE_NAME) interfaces->emplace_back(text_of(value));
+    });
+  });
+  if (error != 0 && error != ENOENT) netlink::fail(error, kNfTables, "cannot read the flowtable");
+  return interfaces;
 }
 
 }  // namespace sluice::nftables

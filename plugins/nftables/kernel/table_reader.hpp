@@ -37,6 +37,9 @@ class TableReader {
   // From map affinity; empty if it does not exist or has another shape.
   std::vector<RememberedClient> clients();
 
+  // The interfaces of the flowtable; empty if there is no flowtable.
+  std::optional<std::vector<std::string>> flowtable_interfaces();
+
   // The generation of nf_tables, which each transaction increments. Throws sdk::Failure.
   std::uint32_t generation();
   // As TableKernel::state(), without the notifications.

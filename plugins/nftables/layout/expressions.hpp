@@ -53,6 +53,7 @@ class RuleBuilder {
   RuleBuilder& to_this_node();
   RuleBuilder& is_new();         // ct state new
   RuleBuilder& is_not_new();     // ct state != new
+  RuleBuilder& is_established();
   RuleBuilder& is_translated();  // ct status dnat
   RuleBuilder& is_marked(std::uint32_t mark);
   RuleBuilder& in(Fields fields, const char* set);
@@ -64,6 +65,9 @@ class RuleBuilder {
   RuleBuilder& priority_id();                                  // meta priority set meta priority & 0xffff0000
   RuleBuilder& priority_slot(const Field& slot);               // meta priority set numgen random …
   RuleBuilder& set_priority(std::uint32_t value);
+
+  // Adds the flow of the packet; the kernel ignores flows that it cannot offload. Only in the forward hook.
+  RuleBuilder& offload(const char* flowtable);  // flow add
 
   // Updates map affinity: affinity id of the priority . source : priority.
   enum class AffinityOp : std::uint8_t { kAdd, kRefresh, kDelete };

@@ -16,6 +16,8 @@ constexpr std::int32_t kBeforeTranslation = -110;
 constexpr std::int32_t kDestinationNat = -100;
 constexpr std::int32_t kFilter = 0;
 constexpr std::int32_t kSourceNat = 100;
+// After the forward chains of other programs: a packet that one of them drops must not offload its flow.
+constexpr std::int32_t kAfterFilters = 1000;
 
 using FieldKind = Field::Kind;
 
@@ -49,6 +51,7 @@ class Builder {
   void add_checks();
   void add_masquerading();
   void add_counting();
+  void add_offload();
   void add_base_chains();
 
   static constexpr const char* kResetComment = "it was used to choose an endpoint";
@@ -137,6 +140,23 @@ void Builder::add_counting() {
   }
 }
 
+// The kernel offloads no SCTP. Hence a rule for TCP and UDP each, with the original port as in count-traffic.
+void Builder::add_offload() {
+  auto& rules = chain(kOffloadChain).rules;
+  for (const auto protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
+    rules.push_back(rule()
+                        .is_protocol(protocol)
+                        .in({{FieldKind::kOriginalDestination}, {FieldKind::kProtocol}, {FieldKind::kOriginalPort}}, "service-traffic")
+                        .offload(kFlowtableName)
+                        .make());
+    RuleBuilder to_node_port = rule();
+    to_node_port.is_protocol(protocol);
+    if (!facts_.node_ports_match_all) to_node_port.in({{FieldKind::kOriginalDestination}}, "nodeport-ips");
+    to_node_port.in({{FieldKind::kProtocol}, {FieldKind::kOriginalPort}}, "nodeport-traffic").offload(kFlowtableName);
+    rules.push_back(to_node_port.make());
+  }
+}
+
 void Builder::add_base_chains() {
   base("filter-prerouting-pre-dnat", "filter", NF_INET_PRE_ROUTING,
        kBeforeTranslation) = {jump_if_new("firewall-check")};
@@ -162,7 +182,12 @@ std::vector<ChainSpec> Builder::make() {
   add_checks();
   add_masquerading();
   if (facts_.counters) add_counting();
+  if (facts_.offload) add_offload();
   add_base_chains();
+  if (facts_.offload) {
+    base("filter-forward-offload", "filter", NF_INET_FORWARD, kAfterFilters) = {
+        rule().is_established().is_translated().jump(kOffloadChain).make()};
+  }
   if (facts_.counters) {
     // Count each packet once: a packet sent through lo comes in again. Before the rule that most packets leave at.
     for (auto& spec : chains_) {

@@ -16,20 +16,21 @@ namespace sluice::nftables {
 bool operator==(const LayoutFacts& a, const LayoutFacts& b) {
   const auto rest = [](const LayoutFacts& facts) {
     return std::tie(facts.family, facts.masquerade_mark, facts.masquerade_all, facts.node_ports_match_all,
-                    facts.detector, facts.detector_interface, facts.counters);
+                    facts.detector, facts.detector_interface, facts.counters, facts.offload);
   };
   return rest(a) == rest(b) && sdk::equal(a.detector_cidr, b.detector_cidr) &&
          std::equal(a.service_cidrs.begin(), a.service_cidrs.end(), b.service_cidrs.begin(), b.service_cidrs.end(),
                     [](const abi::Prefix& one, const abi::Prefix& other) { return sdk::equal(one, other); });
 }
 
-LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool counters) {
+LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool counters, bool offload) {
   LayoutFacts facts;
   facts.family = family;
   facts.masquerade_mark = node.masquerade_mark;
   facts.masquerade_all = (node.flags & abi::kMasqueradeAll) != 0;
   facts.node_ports_match_all = (node.flags & abi::kNodePortsMatchAll) != 0;
   facts.counters = counters;
+  facts.offload = offload;
   for (const auto& cidr : sdk::range<abi::Prefix>(node.service_cidrs)) facts.service_cidrs.push_back(cidr);
   facts.detector = node.detector;
   switch (node.detector) {

@@ -27,9 +27,16 @@ struct LayoutFacts {
   std::string detector_interface;
   std::vector<abi::Prefix> service_cidrs;  // sorted; of this family
   bool counters = false;
+  bool offload = false;
+  // Whether sets list all frontends: of `counters`, or the chain of `offload`.
+  bool lists_frontends() const noexcept { return counters || offload; }
   friend bool operator==(const LayoutFacts& a, const LayoutFacts& b);
 };
-LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool counters);
+LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool counters, bool offload = false);
+
+// The flowtable, and the chain that adds flows to it. Both exist only with `offload`.
+inline constexpr char kFlowtableName[] = "service-flows";
+inline constexpr char kOffloadChain[] = "offload-flows";  // "offload" is a word of nft
 
 // How connections to a frontend are handled. All frontends of one class share a chain, whatever their Service.
 struct ServiceClass {

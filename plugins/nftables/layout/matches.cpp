@@ -113,6 +113,12 @@ RuleBuilder& RuleBuilder::is_not_new() {
   return *this;
 }
 
+RuleBuilder& RuleBuilder::is_established() {
+  load_ct(NFT_CT_STATE, 0, false);
+  has_bit(1u << (IP_CT_ESTABLISHED + 1));
+  return *this;
+}
+
 RuleBuilder& RuleBuilder::is_translated() {
   load_ct(NFT_CT_STATUS, 0, false);
   has_bit(IPS_DST_NAT);

@@ -178,7 +178,7 @@ SetSpec set_spec(abi::Family family, SetId id) {
   return counting(make(family, "nodeport-traffic", kNodePort, {}, "packets and bytes of NodePorts"));
 }
 
-bool only_with_counters(SetId id) { return id == SetId::kServiceTraffic || id == SetId::kNodePortTraffic; }
+bool only_with_frontends(SetId id) { return id == SetId::kServiceTraffic || id == SetId::kNodePortTraffic; }
 
 SetSpec service_chains_spec(abi::Family family) {
   return make_dispatch(family, "service-chains", "what becomes of packets to services");
@@ -196,11 +196,11 @@ SetSpec affinity_spec(abi::Family family, std::uint32_t capacity) {
   return spec;
 }
 
-std::vector<SetSpec> all_sets(abi::Family family, bool counters, std::uint32_t affinity_capacity) {
+std::vector<SetSpec> all_sets(abi::Family family, bool with_frontends, std::uint32_t affinity_capacity) {
   std::vector<SetSpec> sets;
   for (std::size_t i = 0; i < kSetCount; ++i) {
     const auto id = static_cast<SetId>(i);
-    if (counters || !only_with_counters(id)) sets.push_back(set_spec(family, id));
+    if (with_frontends || !only_with_frontends(id)) sets.push_back(set_spec(family, id));
     if (id == SetId::kServiceNodePorts) sets.push_back(service_chains_spec(family));
     if (id == SetId::kFirewallIps) sets.push_back(firewall_chains_spec(family));
     if (id == SetId::kAffinityLocalEndpoints) sets.push_back(affinity_spec(family, affinity_capacity));

@@ -30,8 +30,8 @@ struct SetSpec {
 
 // A set with elements of Services.
 SetSpec set_spec(abi::Family family, SetId id);
-// Whether the set exists only with the setting `counters`.
-bool only_with_counters(SetId id);
+// Whether the set exists only with the settings `counters` or `offloadInterfaces`.
+bool only_with_frontends(SetId id);
 
 // Maps without elements of Services. service-chains and firewall-chains: class number : verdict.
 SetSpec service_chains_spec(abi::Family family);
@@ -40,6 +40,6 @@ SetSpec firewall_chains_spec(abi::Family family);
 SetSpec affinity_spec(abi::Family family, std::uint32_t capacity);
 
 // All sets and maps, in the order of creation.
-std::vector<SetSpec> all_sets(abi::Family family, bool counters, std::uint32_t affinity_capacity);
+std::vector<SetSpec> all_sets(abi::Family family, bool with_frontends, std::uint32_t affinity_capacity);
 
 }  // namespace sluice::nftables

@@ -81,6 +81,11 @@ RuleBuilder& RuleBuilder::update_affinity(AffinityOp what, const char* map, std:
   return *this;
 }
 
+RuleBuilder& RuleBuilder::offload(const char* flowtable) {
+  Expression("flow_offload").text(NFTNL_EXPR_FLOW_TABLE_NAME, flowtable).add_to(rule_.get());
+  return *this;
+}
+
 RuleBuilder& RuleBuilder::translate(Fields fields, const char* map) {
   const std::uint32_t address = register_at(0);
   const std::uint32_t port = register_at(static_cast<unsigned>(address_size() / 4));

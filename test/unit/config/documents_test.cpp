@@ -161,7 +161,7 @@ class DocumentsTest : public CppUnit::TestFixture {
       // Sections and sources and their fields have no default.
       const bool free = word.starts_with("backends") || word.starts_with("  com.") || word.starts_with("  ipvs") ||
                         word.starts_with("  nftables") || word.starts_with("    affinityClients") ||
-                        word.starts_with("    counters") || word.starts_with("    queues") ||
+                        word.starts_with("    counters") || word.starts_with("    offloadInterfaces") || word.starts_with("    queues") ||
                         word.starts_with("    whenEndpointRemoved") || word.starts_with("    drainTimeout") ||
                         word.starts_with("clientConnection");
       with_defaults += (is_default && !free ? inside : line) + "\n";

@@ -85,6 +85,11 @@ class Kernel final : public TableKernel {
     for (const auto& [place, client] : table_.state.clients) all.push_back(client);
     return all;
   }
+  std::optional<std::vector<std::string>> flowtable_interfaces() override {
+    const auto& flowtable = table_.state.flowtable;
+    if (!flowtable) return std::nullopt;
+    return std::vector<std::string>(flowtable->begin(), flowtable->end());
+  }
   bool delete_table() override {
     if (table_.fail_next) throw *std::exchange(table_.fail_next, std::nullopt);
     const bool existed = table_.state.exists;
@@ -134,6 +139,7 @@ class FakeTable::Work {
     for (const SetSpec& spec : batch_.create_sets) {
       check(to_.sets.emplace(spec.name, spec).second, 0, EEXIST, "set " + spec.name);
     }
+    if (batch_.create_flowtable && check(true, 0, 0, "flowtable service-flows") && !to_.flowtable) to_.flowtable.emplace();
     for (const ChainWrite& chain : batch_.chains) write(chain);
     for (const DispatchWrite& one : batch_.dispatch) write(one);
     for (const bool remove : {true, false}) {
@@ -146,6 +152,13 @@ class FakeTable::Work {
       if (const auto found = to_.chains.find(name); found != to_.chains.end()) found->second.rules.clear();
     }
     for (const std::string& name : batch_.remove_chains) remove(name);
+    for (const std::string& name : batch_.remove_interfaces) {
+      if (check(to_.flowtable && to_.flowtable->contains(name), 0, ENOENT, "interface " + name)) to_.flowtable->erase(name);
+    }
+    for (const std::string& name : batch_.add_interfaces) {
+      const bool there = to_.flowtable && table_.node_interfaces.contains(name);
+      if (check(there, 0, ENOENT, "interface " + name)) to_.flowtable->insert(name);
+    }
     return std::move(refusals_);
   }
   State& result() { return to_; }
@@ -179,6 +192,7 @@ class FakeTable::Work {
       const std::vector<std::string> all = targets(rule);
       const auto is_there = [&](const std::string& target) { return to_.chains.contains(target); };
       check(std::all_of(all.begin(), all.end(), is_there), 0, ENOENT, what);
+      if (rule.text.find("flow_offload") != std::string::npos) check(to_.flowtable.has_value(), 0, ENOENT, what);
     }
   }
 
@@ -254,7 +268,8 @@ class FakeTable::Work {
 
 Table FakeTable::open() {
   armed = false;
-  return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this), chunk};
+  return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this),
+          [this] { return std::vector<std::string>(node_interfaces.begin(), node_interfaces.end()); }, chunk};
 }
 
 std::vector<Refusal> FakeTable::commit(const Batch& batch) {
@@ -271,7 +286,8 @@ std::vector<Refusal> FakeTable::commit(const Batch& batch) {
   state = std::move(work.result());
   ++statistics.commits;
   statistics.writes += batch.elements.size() + batch.clients.size() + batch.dispatch.size() + batch.create_sets.size() +
-                       batch.remove_chains.size() + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
+                       batch.remove_chains.size() + batch.remove_interfaces.size() + batch.add_interfaces.size() +
+                       (batch.create_flowtable ? 1 : 0) + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
   for (const ChainWrite& chain : batch.chains) statistics.writes += 1 + chain.spec.rules.size();
   batches.push_back(batch);
   if (failure) {

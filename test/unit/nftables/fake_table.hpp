@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,11 @@ class FakeTable {
     std::map<std::pair<bool, std::uint32_t>, std::string> dispatch;
     std::map<nftables::SetId, std::map<nftables::Key, Element>> elements;
     std::map<std::pair<std::uint32_t, abi::Address>, nftables::RememberedClient> clients;  // by id and address
+    std::optional<std::set<std::string>> flowtable;  // its interfaces
   };
   State state;
+
+  std::set<std::string> node_interfaces{"lo", "eth0"};
 
   // The table for the backend: forwards to this object, which must outlive it.
   nftables::Table open();

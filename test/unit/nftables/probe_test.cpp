@@ -21,6 +21,7 @@ class NftablesProbeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesProbeTest);
   CPPUNIT_TEST(everything_is_tried_and_nothing_left);
   CPPUNIT_TEST(what_is_missing_is_named);
+  CPPUNIT_TEST(flowtables_are_tried_where_asked_for);
   CPPUNIT_TEST(distinguishes_privileges_and_transient_errors);
   CPPUNIT_TEST_SUITE_END();
 
@@ -73,6 +74,19 @@ class NftablesProbeTest : public CppUnit::TestFixture {
     rig.table.refuse_other = [](const std::string& what) { return what == "set endpoints" ? EOPNOTSUPP : 0; };
     CPPUNIT_ASSERT(rig.probe() == abi::Code::kUnsupported);
     CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "the kernel refuses set endpoints: "));
+  }
+
+  void flowtables_are_tried_where_asked_for() {
+    NftablesRig without;
+    without.table.refuse_other = [](const std::string& what) { return what == "flowtable service-flows" ? ENOENT : 0; };
+    CPPUNIT_ASSERT(without.probe() == abi::Code::kOk);
+    NftablesRig rig(abi::Family::kIpv4, {{"offloadInterfaces[0]", "eth0"}});
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, std::int32_t{0}, static_cast<std::int32_t>(rig.probe()));
+    rig.table.refuse_other = without.table.refuse_other;
+    CPPUNIT_ASSERT(rig.probe() == abi::Code::kUnsupported);
+    CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "offloadInterfaces needs flowtables, which the kernel of this "
+                                                                     "node lacks; load the modules nf_flow_table_inet and "
+                                                                     "nft_flow_offload, or remove offloadInterfaces"));
   }
 
   void distinguishes_privileges_and_transient_errors() {

@@ -108,6 +108,7 @@ class Subject::Kernel final : public nftables::TableKernel {
   std::vector<nftables::Refusal> dry_run(const nftables::Batch& batch) override { return real_->dry_run(batch); }
   std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
   std::vector<nftables::RememberedClient> clients() override { return real_->clients(); }
+  std::optional<std::vector<std::string>> flowtable_interfaces() override { return real_->flowtable_interfaces(); }
   bool delete_table() override { return real_->delete_table(); }
   const nftables::KernelStatistics& statistics() const noexcept override { return real_->statistics(); }
 

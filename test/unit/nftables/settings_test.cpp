@@ -28,15 +28,19 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesSettingsTest);
   CPPUNIT_TEST(without_options_defaults);
   CPPUNIT_TEST(every_key_is_read);
+  CPPUNIT_TEST(interfaces_are_read_in_order);
   CPPUNIT_TEST(what_is_wrong_is_refused);
   CPPUNIT_TEST(every_key_is_described);
   CPPUNIT_TEST_SUITE_END();
 
   void without_options_defaults() {
     Given defaults;
-    for (const SettingKey& key : setting_keys()) defaults.emplace_back(key.key, key.as_default);
+    for (const SettingKey& key : setting_keys()) {
+      if (!key.list) defaults.emplace_back(key.key, key.as_default);
+    }
     for (const Given& given : {Given{}, defaults}) {
       CPPUNIT_ASSERT(!read(given).counters);
+      CPPUNIT_ASSERT(!read(given).offloads());
       CPPUNIT_ASSERT_EQUAL(Settings().affinity_clients, read(given).affinity_clients);
     }
   }
@@ -45,6 +49,20 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
     const Settings settings = read({{"counters", "true"}, {"affinityClients", "1024"}});
     CPPUNIT_ASSERT(settings.counters);
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{1024}, settings.affinity_clients);
+  }
+
+  void interfaces_are_read_in_order() {
+    const Settings settings = read({{"offloadInterfaces[0]", "eth0"}, {"offloadInterfaces[1]", "veth*"}, {"counters", "false"}});
+    CPPUNIT_ASSERT((std::vector<std::string>{"eth0", "veth*"}) == settings.offload_interfaces);
+    CPPUNIT_ASSERT(settings.offloads() && settings.lists_frontends());
+    CPPUNIT_ASSERT(read({{"counters", "true"}}).lists_frontends());
+    CPPUNIT_ASSERT(!read({}).lists_frontends());
+    CPPUNIT_ASSERT_EQUAL(std::string("offloadInterfaces: cannot be combined with counters: true, as offloaded packets are not "
+                                     "counted; remove one of them"),
+                         refusal({{"counters", "true"}, {"offloadInterfaces[0]", "eth0"}}));
+    Given many;
+    for (int i = 0; i < 65; ++i) many.emplace_back("offloadInterfaces[" + std::to_string(i) + "]", "eth0");
+    CPPUNIT_ASSERT(refusal(many).find("more than 64") != std::string::npos);
   }
 
   void what_is_wrong_is_refused() {
@@ -56,6 +74,10 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
                                           {"affinityClients", "many"}}) {
       const std::string said = refusal({{key, value}});
       CPPUNIT_ASSERT_MESSAGE(key + "=" + value + " gave " + said, said.starts_with(key + ": '" + value + "' is not"));
+    }
+    for (const std::string name : {"", "*", "a name", "eth0/1", "**", "e*0", "\"eth0\"", "sixteen-letters-"}) {
+      const std::string said = refusal({{"offloadInterfaces[0]", name}});
+      CPPUNIT_ASSERT_MESSAGE(name + " gave " + said, said.starts_with("offloadInterfaces[0]: '" + name + "' is not"));
     }
     CPPUNIT_ASSERT_EQUAL(std::string("counter: unknown setting; did you mean counters?"),
                          refusal({{"counter", "true"}}));

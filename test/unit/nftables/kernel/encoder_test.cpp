@@ -10,9 +10,11 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugins/nftables/kernel/attributes.hpp"
+#include "plugins/nftables/layout/layout.hpp"
 
 namespace sluice::nftables {
 namespace encoder_test {
@@ -57,9 +59,47 @@ class EncoderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(leaves_elements_alone);
   CPPUNIT_TEST(writes_comments_as_nft_does);
   CPPUNIT_TEST(empties_chains_before_they_go);
+  CPPUNIT_TEST(writes_the_flowtable_and_its_interfaces);
   CPPUNIT_TEST_SUITE_END();
 
  public:
+  // The flowtable comes before the chains whose rules refer to it, without interfaces; it may exist.
+  void writes_the_flowtable_and_its_interfaces() {
+    Batch batch;
+    batch.create_flowtable = true;
+    batch.chains.push_back({ChainSpec{kOffloadChain, false, {}, {}, {}}, true});
+    batch.remove_interfaces = {"veth1"};
+    batch.add_interfaces = {"eth0", "veth2"};
+    const Encoded encoded = encode(Family::kIpv4, batch, options());
+    std::vector<std::pair<int, std::vector<std::string>>> flowtables;
+    std::vector<int> kinds;
+    for (const DecodedMessage& message : messages(encoded)) {
+      if (message.header.nlmsg_type >> 8 != NFNL_SUBSYS_NFTABLES) continue;
+      const int kind = message.header.nlmsg_type & 0xff;
+      kinds.push_back(kind);
+      if (kind == NFT_MSG_NEWCHAIN) continue;
+      CPPUNIT_ASSERT_EQUAL(std::string_view("service-flows"), text_of(find_attribute(message.body, NFTA_FLOWTABLE_NAME)));
+      CPPUNIT_ASSERT((message.header.nlmsg_flags & NLM_F_EXCL) == 0);
+      const std::string_view hook = find_attribute(message.body, NFTA_FLOWTABLE_HOOK);
+      CPPUNIT_ASSERT(find_attribute(hook, NFTA_FLOWTABLE_HOOK_NUM).size() == 4);
+      CPPUNIT_ASSERT(find_attribute(hook, NFTA_FLOWTABLE_HOOK_PRIORITY).size() == 4);
+      std::vector<std::string> names;
+      each_attribute(find_attribute(hook, NFTA_FLOWTABLE_HOOK_DEVS), [&](std::uint16_t type, std::string_view value) {
+        CPPUNIT_ASSERT_EQUAL(std::uint16_t{NFTA_DEVICE_NAME}, type);
+        names.emplace_back(text_of(value));
+      });
+      flowtables.emplace_back(kind, names);
+    }
+    CPPUNIT_ASSERT((std::vector<int>{NFT_MSG_NEWFLOWTABLE, NFT_MSG_NEWCHAIN, NFT_MSG_DELFLOWTABLE, NFT_MSG_NEWFLOWTABLE}) == kinds);
+    const std::vector<std::string> none, removed{"veth1"}, added{"eth0", "veth2"};
+    CPPUNIT_ASSERT(none == flowtables[0].second && removed == flowtables[1].second && added == flowtables[2].second);
+    CPPUNIT_ASSERT_EQUAL(std::string("2 interfaces of flowtable service-flows"),
+                         describe(Family::kIpv4, batch, encoded, encoded.parts.back()));
+    CPPUNIT_ASSERT_EQUAL(std::string("flowtable service-flows"), describe(Family::kIpv4, batch, encoded, encoded.parts.front()));
+    CPPUNIT_ASSERT_EQUAL(std::string("1 interfaces to be removed from flowtable service-flows"),
+                         describe(Family::kIpv4, batch, encoded, encoded.parts[2]));
+  }
+
   void packs_elements() {
     Batch batch;
     for (std::uint32_t i = 0; i < 5000; ++i) batch.elements.push_back(element(SetId::kServiceIps, i));

@@ -78,6 +78,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NetlinkTableTest);
   CPPUNIT_TEST(lists_what_was_committed);
   CPPUNIT_TEST(knows_no_table);
+  CPPUNIT_TEST(reads_the_interfaces_of_the_flowtable);
   CPPUNIT_TEST(throws_what_concerns_the_whole);
   CPPUNIT_TEST(tries_again_when_the_kernel_asks_for_it);
   CPPUNIT_TEST(does_not_take_silence_for_success);
@@ -116,6 +117,20 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(comment_hash("ns/svc7"), records.comment(*place));
     CPPUNIT_ASSERT(listing.dispatch.size() == 1 && listing.dispatch[0].chain == "services");
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->statistics().commits);
+  }
+
+  void reads_the_interfaces_of_the_flowtable() {
+    CPPUNIT_ASSERT(!table_->flowtable_interfaces());
+    Batch batch;
+    batch.create_flowtable = true;
+    CPPUNIT_ASSERT(table_->commit(batch).empty());
+    CPPUNIT_ASSERT(table_->flowtable_interfaces() && table_->flowtable_interfaces()->empty());
+    line_->kept.clear();
+    batch = Batch();
+    batch.add_interfaces = {"eth0", "veth1"};
+    CPPUNIT_ASSERT(table_->commit(batch).empty());
+    CPPUNIT_ASSERT((std::vector<std::string>{"eth0", "veth1"}) == table_->flowtable_interfaces());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, table_->statistics().writes);
   }
 
   void knows_no_table() {

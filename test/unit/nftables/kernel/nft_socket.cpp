@@ -123,11 +123,13 @@ class NftSocket final : public lib::netlink::RawSocket {
       AttributeWriter(body).put_be32(NFTA_GEN_ID, line_.next_generation ? line_.next_generation() : line_.generation);
       answers.push_back({netlink_message(kType | NFT_MSG_NEWGEN, 0, sequence, line_.port_id, body), 0});
       answers.push_back({answer(sequence, 0), 0});
-    } else if (kind == NFT_MSG_GETTABLE) {
-      for (const std::string& body : line_.kept[NFT_MSG_NEWTABLE]) {
-        answers.push_back({netlink_message(kType | NFT_MSG_NEWTABLE, 0, sequence, line_.port_id, body), 0});
+    } else if (kind == NFT_MSG_GETTABLE || kind == NFT_MSG_GETFLOWTABLE) {
+      const int new_kind = kind - 1;  // NEW… stands before GET…
+      const auto type = static_cast<std::uint16_t>(kType | new_kind);
+      for (const std::string& body : line_.kept[new_kind]) {
+        answers.push_back({netlink_message(type, 0, sequence, line_.port_id, body), 0});
       }
-      answers.push_back({answer(sequence, line_.kept[NFT_MSG_NEWTABLE].empty() ? ENOENT : 0), 0});
+      answers.push_back({answer(sequence, line_.kept[new_kind].empty() ? ENOENT : 0), 0});
     } else {
       ++line_.dumps;
       const int new_kind = kind - 1;  // NEW… stands before GET…

@@ -131,6 +131,10 @@ class TableWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("table ip kube-proxy: an element of endpoints was removed, with 2 more changes, by nft (pid 123)"),
         reader.take());
+    reader.read(event(NFT_MSG_DELFLOWTABLE, kForeignPortId, Family::kIpv4,
+                      {{NFTA_FLOWTABLE_TABLE, kTableName}, {NFTA_FLOWTABLE_NAME, "service-flows"}}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("table ip kube-proxy: flowtable service-flows or an interface of it was removed"), reader.take());
     reader.read(event(NFT_MSG_DELTABLE, kForeignPortId, Family::kIpv4, {{NFTA_TABLE_NAME, kTableName}}));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy was removed"), reader.take());
   }

@@ -4,6 +4,9 @@
 #include "plugins/nftables/layout/layout.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
+#include <netinet/in.h>
+// After <netinet/in.h>, which has the same definitions otherwise.
+#include <linux/netfilter.h>
 
 #include <set>
 #include <string>
@@ -74,6 +77,7 @@ class LayoutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(node_ports_by_address);
   CPPUNIT_TEST(each_service_cidr_has_a_rule);
   CPPUNIT_TEST(counting_only_where_asked_for);
+  CPPUNIT_TEST(offload_only_where_asked_for);
   CPPUNIT_TEST(firewalls_are_named_by_their_lists);
   CPPUNIT_TEST(facts_of_a_node);
   CPPUNIT_TEST(no_interface_of_strange_characters);
@@ -107,7 +111,7 @@ class LayoutTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(chain_name(service_class), is_shared_chain(chain_name(service_class)));
     CPPUNIT_ASSERT(is_shared_chain(firewall_chain_name({})));
     LayoutFacts all = facts();
-    all.counters = true;
+    all.counters = all.offload = true;
     for (const auto& chain : fixed_chains(all)) CPPUNIT_ASSERT_MESSAGE(chain.name, !is_shared_chain(chain.name));
     for (const std::string name :
          {"", "endpoints-", "endpoints-03", "endpoints-3-1", "endpoints-x", "external-local-3", "external-local-3-",
@@ -119,7 +123,7 @@ class LayoutTest : public CppUnit::TestFixture {
   }
   void each_chain_refers_to_earlier_ones_only() {
     LayoutFacts all = facts(abi::LocalDetectorKind::kCidr);
-    all.counters = true;
+    all.counters = all.offload = true;
     std::set<std::string> before;
     bool base = false;
     for (const auto& chain : fixed_chains(all)) {
@@ -144,7 +148,7 @@ class LayoutTest : public CppUnit::TestFixture {
   void rules_look_into_sets_there_are() {
     for (const bool counters : {false, true}) {
       LayoutFacts all = facts(abi::LocalDetectorKind::kCidr);
-      all.counters = counters;
+      all.counters = all.offload = counters;
       std::set<std::string> names;
       for (const auto& spec : all_sets(all.family, counters, 100)) names.insert(spec.name);
       std::set<std::string> used;
@@ -287,6 +291,34 @@ class LayoutTest : public CppUnit::TestFixture {
     for (const auto& chain : fixed_chains(counting)) jumps += has(chain, "jump -> count-traffic");
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, jumps);
   }
+  // Only established and translated flows of our frontends, after all other forward chains.
+  void offload_only_where_asked_for() {
+    LayoutFacts offloading = facts();
+    for (const auto& chain : fixed_chains(offloading)) CPPUNIT_ASSERT(!has(chain, "offload"));
+    offloading.offload = true;
+    for (const bool match_all : {false, true}) {
+      offloading.node_ports_match_all = match_all;
+      const auto chains = fixed_chains(offloading);
+      std::size_t adding = 0;
+      for (const auto& chain : chains) adding += has(chain, "flow_offload");
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, adding);
+      const ChainSpec& chain = find(chains, kOffloadChain);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{4}, chain.rules.size());
+      for (std::size_t at = 0; at < 4; ++at) {
+        const std::string& text = chain.rules[at].text;
+        const auto looks = [&](const std::string& set) { return text.find(" set " + set + " ") != std::string::npos; };
+        CPPUNIT_ASSERT_MESSAGE(text, text.find("flowtable service-flows") != std::string::npos);
+        CPPUNIT_ASSERT_MESSAGE(text, text.find(at < 2 ? "0x00000006" : "0x00000011") != std::string::npos);
+        CPPUNIT_ASSERT_MESSAGE(text, looks(at % 2 == 0 ? "service-traffic" : "nodeport-traffic"));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(text, at % 2 == 1 && !match_all, looks("nodeport-ips"));
+      }
+      const ChainSpec& base = find(chains, "filter-forward-offload");
+      CPPUNIT_ASSERT(base.is_base && base.hook == (BaseHook{"filter", NF_INET_FORWARD, 1000}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, base.rules.size());
+      CPPUNIT_ASSERT_MESSAGE(base.rules[0].text, has(base, "load state => reg 1") && has(base, "0x00000002"));
+      CPPUNIT_ASSERT_MESSAGE(base.rules[0].text, has(base, "load status => reg 1") && has(base, "jump -> offload-flows"));
+    }
+  }
   void firewalls_are_named_by_their_lists() {
     const abi::Prefix ten = facts().detector_cidr;
     abi::Prefix other = ten;
@@ -314,6 +346,7 @@ class LayoutTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(read.service_cidrs.size() == 1 && sdk::equal(read.service_cidrs[0], range));
     CPPUNIT_ASSERT(read == layout_facts(abi::Family::kIpv4, node, true));
     CPPUNIT_ASSERT(!(read == layout_facts(abi::Family::kIpv4, node, false)));
+    CPPUNIT_ASSERT(!(read == layout_facts(abi::Family::kIpv4, node, true, true)));
     node.service_cidrs = {};
     CPPUNIT_ASSERT(!(read == layout_facts(abi::Family::kIpv4, node, true)));
   }

@@ -55,6 +55,7 @@ class RuleTest : public CppUnit::TestFixture {
     LayoutFacts facts;
     facts.masquerade_mark = 0x4000;
     facts.counters = true;
+    facts.offload = true;
     facts.node_ports_match_all = true;
     facts.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     facts.detector_interface = "veth";
