@@ -22,7 +22,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: relayload serve --port P [--address IP]...          TCP and UDP\n"
     "       relayload throughput ADDR PORT [--streams N] [--seconds S] [--direction up|down|both]\n"
-    "       relayload connections ADDR PORT [--parallel N] [--seconds S]   connect, 1 byte, answer, close\n"
+    "       relayload connections ADDR PORT [--parallel N] [--seconds S] [--keep]   connect, 1 byte, answer, close\n"
+    "                 --keep: requests on connections that stay open; `connections` counts the answers\n"
     "       relayload latency ADDR PORT [--open N] [--seconds S] [--rate PER_S] [--every MS]\n"
     "                 N connections are open, each asks every MS; others connect, ask and close, PER_S a second\n"
     "       relayload idle ADDR PORT [--open N]   says when all are open, holds them until its input ends\n"

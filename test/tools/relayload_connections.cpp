@@ -1,7 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Short connections, one after the other in several slots: connect, send a byte, receive the answer, close.
+// Connections in several slots: connect, send a byte, receive the answer, close, and again; or requests on kept
+// connections.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr double kRestAfterFailure = 0.001;
 
 class Slots {
  public:
-  Slots(Dialler& dialler, std::size_t count) : dialler_(dialler), slots_(count) {}
+  Slots(Dialler& dialler, std::size_t count, bool keep) : dialler_(dialler), keep_(keep), slots_(count) {}
   ~Slots() {
     for (const Slot& slot : slots_) {
       if (slot.fd >= 0) close(slot.fd);
@@ -89,8 +90,14 @@ class Slots {
     if (got < 0 && errno == EAGAIN) return;
     if (got != 1 || byte != kEcho) return give_up(index, got < 0 ? errno : ECONNRESET);
     times_.add(now() - slot.begun);
+    if (keep_) return ask_again(index);
     close(slot.fd);
     start(index);
+  }
+
+  void ask_again(std::size_t index) {
+    slots_[index].begun = now();
+    if (send(slots_[index].fd, &kEcho, 1, 0) != 1) give_up(index, errno);
   }
 
   void give_up(std::size_t index, int error) {
@@ -100,6 +107,7 @@ class Slots {
   }
 
   Dialler& dialler_;
+  bool keep_;
   Epoll epoll_;
   std::vector<Slot> slots_;
   std::vector<std::size_t> resting_;
@@ -111,10 +119,10 @@ class Slots {
 }  // namespace
 
 int connections(const std::vector<std::string>& words) {
-  const netecho::Options options(words, {{"--parallel", "--seconds", "--source"}, {}, 2});
+  const netecho::Options options(words, {{"--parallel", "--seconds", "--source"}, {"--keep"}, 2});
   Dialler dialler(parse_address(options.positional(0), netecho::parse_port(options.positional(1))),
                   options.all("--source"));
-  Slots slots(dialler, options.number("--parallel", 32));
+  Slots slots(dialler, options.number("--parallel", 32), options.has("--keep"));
   slots.run(parse_seconds(options.text("--seconds", "5")));
   slots.print();
   return 0;
