@@ -67,7 +67,9 @@ class Cluster:
         self._process.wait()
 
     def client(self):
-        return Client(self._port, self._tls)
+        tls = ssl.create_default_context(cafile=os.path.join(self._tls, "ca.crt"))
+        tls.load_cert_chain(os.path.join(self._tls, "client.crt"), os.path.join(self._tls, "client.key"))
+        return Client("127.0.0.1", self._port, tls)
 
     def cpu_seconds(self):
         """The CPU time of the API server, which shares the processors with the subject."""
@@ -76,13 +78,13 @@ class Cluster:
     def slice(self, number, places, extra=()):
         """The EndpointSlice of a Service; endpoint e stands in 10.<places[e]>.0.0, each of `extra` where its pair says."""
         first = number * self.endpoints
-        return _slice(service_name(number), [*((place, first + e) for e, place in enumerate(places)), *extra])
+        return endpoint_slice(service_name(number), [*((place, first + e) for e, place in enumerate(places)), *extra])
 
     def added(self, number):
         """Service and EndpointSlice of the number-th Service that comes later, and its address."""
         name, cluster_ip = f"added-{number}", address(99, number)
         first = number * self.endpoints
-        return _service(name, cluster_ip), _slice(name, [(ADDED, first + e) for e in range(self.endpoints)]), cluster_ip
+        return service(name, cluster_ip), endpoint_slice(name, [(ADDED, first + e) for e in range(self.endpoints)]), cluster_ip
 
     def _wait_for_port(self, ready):
         end = time.monotonic() + stretched(START_PATIENCE)
@@ -99,10 +101,12 @@ class Cluster:
 class Client:
     """One connection to the API server; each thread has its own."""
 
-    def __init__(self, port, tls_directory):
-        tls = ssl.create_default_context(cafile=os.path.join(tls_directory, "ca.crt"))
-        tls.load_cert_chain(os.path.join(tls_directory, "client.crt"), os.path.join(tls_directory, "client.key"))
-        self._connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=300, context=tls)
+    def __init__(self, host, port, tls):
+        self._connection = http.client.HTTPSConnection(host, port, timeout=300, context=tls)
+
+    def connect(self):
+        """Opens the connection in the network namespace of this thread; otherwise the first request does."""
+        self._connection.connect()
 
     def call(self, method, path, body=None):
         self.send(method, path, body)
@@ -110,14 +114,14 @@ class Client:
 
     def send(self, method, path, body=None):
         """Sends a request and does not wait for the answer, which has to be read next."""
-        text = None if body is None else json.dumps(body)
+        text = body if isinstance(body, (str, bytes, type(None))) else json.dumps(body)
         self._connection.request(method, path, text, {"Content-Type": "application/json"})
 
     def answer(self):
         answer = self._connection.getresponse()
         content = answer.read()
         if answer.status >= 300:
-            raise BenchError(f"the API server of the tests says {answer.status}: {content[:300]!r}")
+            raise BenchError(f"the API server says {answer.status}: {content[:300]!r}")
         return json.loads(content)
 
     def send_slice(self, body):
@@ -129,7 +133,7 @@ def node():
             "status": {"addresses": [{"type": "InternalIP", "address": NODE_IP}]}}
 
 
-def _service(name, cluster_ip):
+def service(name, cluster_ip):
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
             "spec": {"clusterIP": cluster_ip, "ports": [{"name": "http", "protocol": "TCP", "port": SERVICE_PORT,
                                                          "targetPort": POD_PORT}]}}
@@ -137,25 +141,25 @@ def _service(name, cluster_ip):
 
 def udp_service(name, addresses):
     """A name server at these addresses."""
-    made = _service(name, addresses[0])
+    made = service(name, addresses[0])
     made["spec"]["ports"] = [{"name": "dns", "protocol": "UDP", "port": 53, "targetPort": 53}]
     if addresses[1:]:
         made["spec"]["externalIPs"] = addresses[1:]
     return made
 
 
-def udp_slice(service, addresses):
-    made = _slice(service, [])
+def udp_slice(owner, addresses):
+    made = endpoint_slice(owner, [])
     made["ports"] = [{"name": "dns", "protocol": "UDP", "port": 53}]
     made["endpoints"] = [{"addresses": [one], "conditions": {"ready": True, "serving": True, "terminating": False}}
                          for one in addresses]
     return made
 
 
-def _slice(service, endpoints):
+def endpoint_slice(owner, endpoints, part=0):
     return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-            "metadata": {"namespace": NAMESPACE, "name": service + "-0",
-                         "labels": {"kubernetes.io/service-name": service}},
+            "metadata": {"namespace": NAMESPACE, "name": f"{owner}-{part}",
+                         "labels": {"kubernetes.io/service-name": owner}},
             "ports": [{"name": "http", "protocol": "TCP", "port": POD_PORT}],
             "endpoints": [{"addresses": [address(place, number)], "nodeName": f"node-{number % 10}",
                            "conditions": {"ready": True, "serving": True, "terminating": False}}

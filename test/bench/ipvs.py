@@ -24,7 +24,7 @@ NO_MACHINE, TOO_LATE = 125, 124  # of test/vm/run; the second after its limit
 
 
 def ipvs_rows(wanted):
-    if _kernel_has_it() or wanted.ipvs_here:
+    if kernel_has_it() or wanted.ipvs_here:
         for number in wanted.ipvs_services:
             print(f"bench: sluiced ipvs, {number:,} Services", file=sys.stderr, flush=True)
             yield _measure(number, wanted)
@@ -32,7 +32,7 @@ def ipvs_rows(wanted):
     yield from _in_machine(wanted)
 
 
-def _kernel_has_it():
+def kernel_has_it():
     try:
         # A dry run, because loading dummy would create a link.
         return all(subprocess.run(["modprobe", "-qn", one], check=False).returncode == 0 for one in MODULES)

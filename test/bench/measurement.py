@@ -56,7 +56,7 @@ class Measurement:
 
     def _connect_times(self):
         self._rest()
-        first, last = self._ends_of_rules()
+        first, last = ends_of_rules(self._cluster.services, self._iptables)
         out = {}
         for name, address in (("first", first), ("last", last)):
             times = [connect_seconds(address, SERVICE_PORT) for _ in range(self._wanted.connects)]
@@ -66,16 +66,6 @@ class Measurement:
             out[f"connect_{name}_us_p50"] = summary.percentile(made, 50) * 1000
             out[f"connect_{name}_us_p99"] = summary.percentile(made, 99) * 1000
         return out
-
-    def _ends_of_rules(self):
-        """The Services whose rules a packet meets first and last."""
-        if self._iptables is None:
-            return service_ip(0), service_ip(self._cluster.services - 1)
-        text = run(f"iptables-{self._iptables}-save", "-t", "nat")
-        order = re.findall(r"^-A KUBE-SERVICES .*-d (10\.10[0-9]\.[0-9.]+)/32 ", text, re.M)
-        if not order:
-            raise BenchError("no Service has a rule in KUBE-SERVICES, though all of them answer")
-        return order[0], order[-1]
 
     def _restart(self):
         """Rules stay while it is down and while it reads them back: a client of another Service never fails."""
@@ -104,3 +94,14 @@ class Measurement:
         self._subject.stop()
         self._subject.start()
         return self._subject.restart_writes(self._wanted.patience)
+
+
+def ends_of_rules(services, variant):
+    """The cluster IPs of the Services whose rules a packet meets first and last; `variant` of iptables, or None."""
+    if variant is None:
+        return service_ip(0), service_ip(services - 1)
+    text = run(f"iptables-{variant}-save", "-t", "nat")
+    order = re.findall(r"^-A KUBE-SERVICES .*-d (10\.10[0-9]\.[0-9.]+)/32 ", text, re.M)
+    if not order:
+        raise BenchError("no Service has a rule in KUBE-SERVICES, though all of them answer")
+    return order[0], order[-1]

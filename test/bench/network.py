@@ -47,11 +47,13 @@ def run(*argv, stdin=None, check=True):
 
 
 class Network:
-    def __init__(self, netecho):
+    def __init__(self, netecho, name=""):
+        """`name` distinguishes several networks of one program."""
         self._netecho = netecho
-        self._prefix = f"{PREFIX}{os.getpid()}-"
+        self._prefix = f"{PREFIX}{os.getpid()}-{name}"
         self._made = []
         self._home = None
+        self._server = None
 
     def __enter__(self):
         remove_leftovers()
@@ -59,7 +61,7 @@ class Network:
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._build()
-            _enter(os.open(f"/run/netns/{self.node}", os.O_RDONLY | os.O_CLOEXEC))
+            _enter(open_namespace(self.node))
             self._wait_for_pod()
         except BaseException:
             self.__exit__()
@@ -100,9 +102,15 @@ class Network:
             f"addr add {POD_IP}/32 dev eth0", "link set eth0 up", f"route add {NODE_IP} dev eth0",
             f"route add default via {NODE_IP}", f"route add local {ENDPOINT_NETWORK} dev lo",
             f"route add local {SERVICE_NETWORK} dev lo"]) + "\n")
-        subprocess.Popen(["ip", "netns", "exec", self.pod, self._netecho, "serve", "--name", "pod", "--port",
-                          str(POD_PORT), "--tcp"], stdin=subprocess.DEVNULL)
+        self.serve(self._netecho, "serve", "--name", "pod", "--port", str(POD_PORT), "--tcp")
 
+    def serve(self, *argv):
+        """Runs this program in the pod, instead of the one before."""
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+        self._server = subprocess.Popen(["ip", "netns", "exec", self.pod, *argv], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL)
 
     def _wait_for_pod(self):
         end = time.monotonic() + stretched(POD_PATIENCE)
@@ -158,11 +166,20 @@ def _end(number, _frame):
     raise SystemExit(128 + number)
 
 
+def open_namespace(name):
+    return os.open(f"/run/netns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def set_namespace(descriptor):
+    """Moves this thread; its sockets stay where they were made."""
+    if _libc.setns(descriptor, CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise BenchError(f"cannot enter a network namespace: {os.strerror(number)}")
+
+
 def _enter(descriptor):
     try:
-        if _libc.setns(descriptor, CLONE_NEWNET) != 0:
-            number = ctypes.get_errno()
-            raise BenchError(f"cannot enter a network namespace: {os.strerror(number)}")
+        set_namespace(descriptor)
     finally:
         os.close(descriptor)
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from . import shell
-from .layout import ANY, CONTROL_PLANE, SERVICE_CIDR
+from .layout import ANY, CONTROL_PLANE
 from .place import Place
 
 START_PATIENCE = 120
@@ -36,7 +36,7 @@ class ControlPlane:
         layout, pki = self.layout, self.layout.pki
         return [self.programs.path("kube-apiserver"), f"--etcd-servers={ETCD}", f"--bind-address={ANY[layout.families[0]]}",
                 f"--advertise-address={layout.control_plane_ips[0]}", "--secure-port=6443",
-                f"--service-cluster-ip-range={','.join(layout.each(SERVICE_CIDR))}", f"--client-ca-file={pki}/ca.crt",
+                f"--service-cluster-ip-range={','.join(layout.service_cidrs)}", f"--client-ca-file={pki}/ca.crt",
                 f"--tls-cert-file={pki}/apiserver.crt", f"--tls-private-key-file={pki}/apiserver.key",
                 "--authorization-mode=Node,RBAC", f"--kubelet-client-certificate={pki}/kubelet-client.crt",
                 f"--kubelet-client-key={pki}/kubelet-client.key", f"--service-account-key-file={pki}/sa.pub",

@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 
-from . import pki
+from . import pace, pki
 from .control_plane import ControlPlane
 from .failure import ClusterError
 from .fleet_api import Api
 
 PROXY_USER = "system:kube-proxy"
+START_SECONDS = 90
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["ResponseStarted", "ResponseComplete"],
     "rules": [{"level": "Metadata", "users": [PROXY_USER]}, {"level": "None"}],
@@ -53,7 +54,15 @@ class Server:
 
     def start_apiserver(self):
         self._apiserver = self._popen("kube-apiserver", self._apiserver_command())
-        self.api.wait_ready()
+        ended = lambda: next((one for one in ("etcd", "kube-apiserver") if self._process(one).poll() is not None), None)  # noqa: E731
+        pace.wait_until(lambda: self.api.ready() or ended(), START_SECONDS, every=0.2)
+        if name := ended():
+            tail = (self.layout.logs / f"{name}.log").read_text(errors="replace").splitlines()[-10:]
+            raise ClusterError(f"{name} ended with status {self._process(name).returncode}:\n" + "\n".join(tail))
+        self.api.wait_ready(1)
+
+    def _process(self, name):
+        return self._etcd if name == "etcd" else self._apiserver
 
     def kill_apiserver(self):
         self._apiserver.kill()

@@ -106,6 +106,10 @@ class Layout:
         return [by_family[family] for family in self.families]
 
     @property
+    def service_cidrs(self):
+        return self.each(SERVICE_CIDR)
+
+    @property
     def dns_ip(self):
         return self.each(DNS_IP)[0]
 
