@@ -27,6 +27,11 @@ def make(folder, plots, points, name):
                 series.setdefault(title, []).append((x, float(y)))
     if not series:
         raise ValueError(f"{points} has no points of {name}")
+    return drawn(words, series)
+
+
+def drawn(words, series):
+    """`words`: title, subtitle, x, y, desc and note; `series`: title → (x, y) each."""
     body = [svg.text(16, 26, words["title"], 15, font_weight="bold"), svg.text(16, 44, words["subtitle"], 11, svg.GREY)]
     styles = {}
     used = {}
@@ -39,9 +44,9 @@ def make(folder, plots, points, name):
     top = HEAD + LEGEND * len(styles) + 14
     sizes = [SIZE.match(x) for one in series.values() for x, _ in one]
     numbers = all(sizes) and len({size[2] for size in sizes}) == 1 and len({size[1] for size in sizes}) > 1
-    drawn, bottom = (lines if numbers else dots)(series, styles, words, top)
+    marks, bottom = (lines if numbers else dots)(series, styles, words, top)
     notes = svg.wrap(words["note"], 10, WIDTH - 32)
-    body += drawn + [svg.text(16, bottom + 52 + 14 * place, line, 10, svg.GREY) for place, line in enumerate(notes)]
+    body += marks + [svg.text(16, bottom + 52 + 14 * place, line, 10, svg.GREY) for place, line in enumerate(notes)]
     return svg.frame(WIDTH, bottom + 52 + 14 * len(notes), words["title"], words["desc"], body)
 
 
