@@ -20,7 +20,7 @@ LONGEST = {README: 120}
 LONGEST_PAGE = 250
 WIDTH = 100
 # Generated pages are as long as their tables. Decisions are history; their own index lists them.
-GENERATED = ("docs/reference/", "docs/conformance.md", "docs/conformance-upstream.md")
+GENERATED = ("docs/benchmarks/", "docs/reference/", "docs/conformance.md", "docs/conformance-upstream.md")
 HISTORY = ("docs/decisions/",)
 # Folders with an index of their own, which the contents name.
 INDEXES = ("docs/runbooks/", "docs/decisions/", "docs/kubernetes/", "docs/troubleshoot/")
