@@ -9,8 +9,9 @@ from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
 # Programs of test/lint; each prints TAP.
-LINT = ("extension_ids.py", "includes.py", "headers.py", "links.py", "log_messages.py", "monitoring.py", "names.py", "pages.py",
-        "pictures.py", "reference.py", "sleeps.py", "spelling.py", "standard_headers.py", "versions.py", "vocabulary.py", "shell.sh")
+LINT = ("benchmarks.py", "extension_ids.py", "includes.py", "headers.py", "links.py", "log_messages.py", "monitoring.py",
+        "names.py", "pages.py", "pictures.py", "reference.py", "sleeps.py", "spelling.py", "standard_headers.py", "versions.py",
+        "vocabulary.py", "shell.sh")
 # Steps of part lint that use packages of the distribution, such as promtool and Python's yaml. The others start beside the
 # installation of packages.
 LINT_WITH_PACKAGES = ("monitoring.py", "spelling.py", "run", "conformance", "selftest")

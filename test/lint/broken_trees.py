@@ -11,17 +11,18 @@ from tap import Tap
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
-def run(rules, violations, broken, fine):
+def run(rules, violations, broken, fine, base=()):
     """Prints TAP and returns the exit status. The arguments are those of check()."""
     tap = Tap()
-    check(tap, rules, violations, broken, fine)
+    check(tap, rules, violations, broken, fine, base)
     for name, rule in rules.items():
         tap.check(name, violations(ROOT, rule))
     return tap.finish()
 
 
-def check(tap, rules, violations, broken, fine):
-    """`rules`: name → rule; `violations(root, rule)`; `broken`: (rule, file, text) each; `fine`: (file, text) of one tree."""
+def check(tap, rules, violations, broken, fine, base=()):
+    """`rules`: name → rule; `violations(root, rule)`; `broken`: (rule, file, text) each; `fine`: (file, text) of one tree; `base`:
+    the same of the files that each broken tree has, too."""
     def write(root, name, text):
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -30,7 +31,8 @@ def check(tap, rules, violations, broken, fine):
 
     for number, (rule, name, text) in enumerate(broken, 1):
         with tempfile.TemporaryDirectory(prefix="sluice-lint-") as root:
-            write(root, name, text)
+            for there, content in (*base, (name, text)):
+                write(root, there, content)
             found = [sentence for one in rules.values() for sentence in violations(root, one)]
             own = list(violations(root, rule))
         tap.check(f"{rule.__name__} finds broken tree {number}, {name}", [] if len(own) == len(found) == 1 else [f"reported: {found}"])
