@@ -10,6 +10,7 @@ the plots beside the file are written again at the end.
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -181,6 +182,7 @@ def in_namespaces(wanted):
         try:
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         except KeyboardInterrupt:
+            os.kill(child, signal.SIGKILL)  # the kernel ends everything in its namespaces
             os.waitpid(child, 0)
             return 130
     status = 1
@@ -200,6 +202,8 @@ def in_namespaces(wanted):
 
 def write_documents(wanted):
     """The page and its plots, beside the results."""
+    if not os.path.exists(wanted.json):
+        return  # nothing was measured
     folder, found = os.path.dirname(wanted.json), results.load(wanted.json)
     made = plots.made(found) | {"README.md": page.text(found)}
     for name in os.listdir(folder):

@@ -71,7 +71,9 @@ class Mode:
         for part, why in turn.gave_up.items():
             self._report(f"{self._mode}, {proxy}: {part}: {why}")
             self._gave_up.setdefault(proxy, {})[part] = why
-        if not synced:
+        if synced:
+            self._report(f"{self._mode}, {proxy}: first sync {turn.samples['sync']['seconds'][0]:.2f} s; turn complete")
+        else:
             self.failed_to_sync.add(proxy)
             self._hopeless.add(proxy)
             self._gave_up[proxy] |= {part: turn.gave_up["sync"] for part in self._parts}
