@@ -57,7 +57,7 @@ def cells(line):
 def known(values, heading):
     """The numbers that a cell of this column may have, in order; None for a column of words."""
     if heading.startswith("ratio"):
-        return [results.number(values["ratio"])] if "ratio" in values else []
+        return [results.number(values[name]) for name in ("ratio", "pairs") if name in values]
     for begin, proxy in COLUMNS.items():
         if heading.startswith(begin):
             found = values.get(proxy, {})

@@ -25,7 +25,7 @@ class Mode:
 
     def __init__(self, cluster, mode, parts, wanted, given_up, report):
         self._cluster, self._mode, self._parts, self._wanted, self._report = cluster, mode, parts, wanted, report
-        self._samples, self._others, self._p99 = {}, {}, {}
+        self._samples, self._others, self._p99, self._pairs = {}, {}, {}, {}
         self._gave_up = {proxy: {part: why for part in parts} for proxy, why in given_up.items()}
         self._hopeless = set(given_up)
         self._begun = False
@@ -83,7 +83,7 @@ class Mode:
         try:
             packets = Packets(stages, self._cluster, self._mode, self._wanted)
             if "connect" in self._parts:
-                samples, self._p99, others = packets.connect()
+                samples, self._p99, self._pairs, others = packets.connect()
                 self._samples["connect"] = samples
                 self._others["connect"] = {proxy: [others] for proxy in stages}
             if "load" in self._parts:
@@ -107,4 +107,6 @@ class Mode:
                 for proxy, found in self._p99.items():
                     for name, value in found.items():
                         results.with_p99(row, proxy, name, value)
+                for name, value in self._pairs.items():
+                    results.with_pairs(row, name, value)
             yield row

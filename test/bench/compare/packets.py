@@ -4,13 +4,16 @@
 stopped, so that no sync disturbs. Connects alternate one by one, loads turn by turn, so drift of the machine meets both."""
 
 import socket
+import statistics
 import struct
 import time
+from operator import truediv
 
 import paths  # noqa: F401  # pylint: disable=unused-import
 import summary
 from cluster import SERVICE_PORT, address
 from measurement import ends_of_rules
+from metrics import KUBE_PROXY, SLUICE
 from network import NODE_IP, POD_PORT, BenchError
 from others import Others
 from real_cluster import FIRST_NODE_PORT, LAST_NODE_PORT, UDP_IP, UDP_PORT
@@ -53,7 +56,8 @@ class Packets:
         self._one = cluster.services == 1
 
     def connect(self):
-        """(samples, p99, others): a sample is the median of one round; the 99th percentile is that of all connects."""
+        """(samples, p99, pairs, others): a sample is the median of one round, the 99th percentile that of all connects, and
+        `pairs` has the median ratio of two adjacent connects, kube-proxy's over Sluice's."""
         targets = {
             **{f"{name}_{end}_us": (place, index) for name, place in (("pod", CLIENT), ("node", NODE))
                for index, end in enumerate(("first", "last"))},
@@ -71,7 +75,8 @@ class Packets:
                     samples[proxy][name].append(summary.percentile(times, 50))
                     every[proxy][name] += times
         p99 = {proxy: {name: summary.percentile(times, 99) for name, times in found.items()} for proxy, found in every.items()}
-        return samples, p99, others.percent()
+        pairs = {name: statistics.median(map(truediv, every[KUBE_PROXY][name], every[SLUICE][name])) for name in targets}
+        return samples, p99, pairs, others.percent()
 
     def _target(self, proxy, place, what):
         if place == OUTSIDE:

@@ -35,7 +35,8 @@ NOTES = {
     "churn50": "Each change replaces one endpoint of another EndpointSlice.",
     "churn500": "As before. The API server shares the processors and may accept fewer changes; the last columns say how many.",
     "restart": "The proxy stops in order; rules stay.",
-    "connect": "Both rule sets stand at the same time in two nodes, and single connects alternate between them. *First* and *last*: "
+    "connect": "Both rule sets stand at the same time in two nodes, and single connects alternate between them. A ratio in parentheses is "
+               "the median of the ratios of adjacent connects, which is the more reliable one on a busy machine. *First* and *last*: "
                "the Service whose rule a packet meets first and last. The control has no Service: its ratio shows how equal the "
                "two nodes are.",
     "load": "32 connections or clients in a pod, one server, the last Service; turns of both proxies alternate.",
@@ -121,7 +122,7 @@ def cell(values, proxy):
 def ratio(values):
     if "ratio" not in values:
         return "–"
-    return f"**{number(values['ratio'])}**"
+    return f"**{number(values['ratio'])}**" + (f" ({number(values['pairs'])})" if "pairs" in values else "")
 
 
 def _plots(part, found):
@@ -140,5 +141,5 @@ def quote(found, words):
         row = results.find(found, part, mode, size_words)
         values = row["metrics"].get(value, {}) if row else {}
         metric = metric_of(part, value)
-        lines.append(f"| {metric.title}, {metric.unit} | {cell(values, KUBE_PROXY)} | {cell(values, SLUICE)} | {ratio(values).strip('*')} |")
+        lines.append(f"| {metric.title}, {metric.unit} | {cell(values, KUBE_PROXY)} | {cell(values, SLUICE)} | {ratio(values).replace('*', '')} |")
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@
                "gave_up": {PROXY: why},
                "others_percent": {PROXY: share of the machine's CPU that other programs used},
                "busy": true if that was above BUSY_PERCENT,
-               "metrics": {NAME: {"unit", "ratio", PROXY: {"median", "p99", "samples"}}}}]}
+               "metrics": {NAME: {"unit", "ratio", "pairs": ratio of pairs, PROXY: {"median", "p99", "samples"}}}}]}
 
 A ratio above 1 is better for Sluice.
 """
@@ -113,6 +113,12 @@ def with_p99(row, proxy, name, value):
     """Replaces the p99 of the samples by that of single values, where a sample is a median of many."""
     if proxy in row["metrics"].get(name, {}):
         row["metrics"][name][proxy]["p99"] = rounded(value)
+
+
+def with_pairs(row, name, value):
+    """Adds the median ratio of pairs that were measured one directly after the other, which drift of the machine does not change."""
+    if name in row["metrics"]:
+        row["metrics"][name]["pairs"] = rounded(value)
 
 
 def number(value):

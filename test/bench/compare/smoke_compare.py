@@ -86,6 +86,9 @@ def checks():
 
     values = made_up()["metrics"]["event_ms"]
     yield check("median, p99 and ratio of medians", (values[KUBE_PROXY]["median"], values[KUBE_PROXY]["p99"], values["ratio"]) == (8, 16, 4))
+    pairs = made_up(part="connect", name="pod_last_us")
+    results.with_pairs(pairs, "pod_last_us", 3.5)
+    yield check("the ratio of pairs stands beside that of medians", "**4** (3.5)" in page.text(made_up_results(pairs)))
     more = made_up(part="load", name="requests_per_second")["metrics"]["requests_per_second"]
     yield check("a ratio below 1 says that Sluice is worse, also where more is better", more["ratio"] == 0.25)
     yield check("a row beside busy programs is marked", made_up(others=11.0)["busy"] and not made_up(others=9.0)["busy"])
