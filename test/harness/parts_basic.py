@@ -121,7 +121,7 @@ def bench(run):
     # Beside a real kube-proxy it would take hours, so both forms run it with one tiny size; without the programs of Kubernetes
     # it tests itself and counts the rest as skipped.
     compare = ["python3", run.test("bench/compare/compare.py"), "--builddir", run.build, "--smoke"]
-    return [*made, Step("bench", "compare", compare, 300, needs=READY, after=(PROGRAMS,), locks=("bench",), weight=0.4, expected=40)]
+    return [*made, Step("bench", "compare", compare, 600, needs=READY, after=(PROGRAMS,), locks=("bench",), weight=0.4, expected=40)]
 
 
 def dist(run):

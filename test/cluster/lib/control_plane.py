@@ -30,7 +30,8 @@ class ControlPlane:
     def etcd_command(self):
         return [self.programs.path("etcd"), "--name=cluster", f"--data-dir={self.layout.etcd}", f"--listen-client-urls={ETCD}",
                 f"--advertise-client-urls={ETCD}", f"--listen-peer-urls={ETCD_PEER}",
-                f"--initial-advertise-peer-urls={ETCD_PEER}", f"--initial-cluster=cluster={ETCD_PEER}", "--unsafe-no-fsync"]
+                f"--initial-advertise-peer-urls={ETCD_PEER}", f"--initial-cluster=cluster={ETCD_PEER}", "--unsafe-no-fsync",
+                "--quota-backend-bytes=8589934592"]  # churn of large slices exceeds the default of 2 GiB
 
     def apiserver_command(self):
         layout, pki = self.layout, self.layout.pki
