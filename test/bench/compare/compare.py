@@ -42,7 +42,7 @@ VARIABLE = "SLUICE_KUBE_BIN"
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--builddir", default=".", metavar="DIR", help="where make was run (default: here)")
-    parser.add_argument("--kube-bin", default=os.environ.get(VARIABLE), metavar="DIR",
+    parser.add_argument("--kube-bin", metavar="DIR",
                         help=f"folder with {', '.join(PROGRAMS)} (default: ${VARIABLE})")
     parser.add_argument("--sizes", default=plan.SIZES, metavar="NxM,…", help="Services and endpoints of each (default %(default)s)")
     parser.add_argument("--modes", default=",".join(plan.MODES), metavar="MODE,…",
@@ -80,6 +80,7 @@ def options():
             parser.error(f"unknown {name} {', '.join(sorted(unknown))}: use {', '.join(known)}")
         setattr(wanted, name, [one for one in known if one in words])
     wanted.builddir, wanted.json = os.path.abspath(wanted.builddir), os.path.abspath(wanted.json)
+    wanted.kube_bin = wanted.kube_bin or os.environ.get(VARIABLE)
     wanted.kube_bin = wanted.kube_bin and os.path.abspath(wanted.kube_bin)
     return wanted
 
