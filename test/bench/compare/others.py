@@ -40,7 +40,8 @@ class Others:
 
     def percent(self):
         seconds, busy, own = (now - then for now, then in zip(self._now(), self._begin))
-        return max(0.0, busy - own) * 100 / max(0.001, seconds * (os.cpu_count() or 1))
+        # Ticks of 10 ms make a short time inexact.
+        return min(100.0, max(0.0, busy - own) * 100 / max(0.001, seconds * (os.cpu_count() or 1)))
 
     @staticmethod
     def _now():
