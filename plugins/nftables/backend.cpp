@@ -26,7 +26,7 @@ namespace sluice::nftables {
 namespace {
 
 constexpr char kNoAffinityId[] =
-    "65535 other service ports have session affinity and there is no number left for it: it is not served; remove "
+    " other service ports have session affinity and there is no number left for it: it is not served; remove "
     "sessionAffinity from Services that do not need it";
 
 // A saved listing is compared with the kernel's table this long after the first apply, in nanoseconds.
@@ -37,7 +37,7 @@ using netfilter::add_problem;
 PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
 // A random start, so that ids used by an earlier process are unlikely to be reused soon.
-std::uint32_t any_affinity_id() { return std::random_device()() % kMaxAffinityNumber; }
+std::uint32_t any_affinity_id(std::uint32_t most) { return std::random_device()() % most; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(
 NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
     : BackendBase(args),
       settings_(read_settings(sdk::Options(args.options))),
-      model_({args.family, settings_.lists_frontends(), kMaxAffinityNumber, any_affinity_id()}),
+      model_({args.family, settings_.lists_frontends(), table.affinity_ids, any_affinity_id(table.affinity_ids)}),
       traffic_(args.family),
       metrics_(host(), args.family),
       resync_throttle_(host()),
@@ -237,7 +237,7 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
   }
   const Model::Unserved unserved = model_.settle();
   for (const PortId& id : unserved.without_ids) {
-    add_problem(problems, id.first, kNoAffinityId);
+    add_problem(problems, id.first, std::to_string(table_.affinity_ids) + kNoAffinityId);
     forget_derived(id);
   }
   for (const Model::Conflict& conflict : unserved.conflicts) {

@@ -101,6 +101,7 @@ struct Table {
   std::function<std::vector<std::string>()> interfaces;  // names of the interfaces of this node, in any order
   // Approximate number of elements per transaction of a full write: the kernel blocks other writers meanwhile.
   std::size_t chunk = 20'000;
+  std::uint32_t affinity_ids = 65'535;  // maximum number of service ports with session affinity
 };
 
 // The table of this node. Opens nothing yet: sockets belong to the network namespace of the first use.

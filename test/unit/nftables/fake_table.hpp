@@ -74,7 +74,9 @@ class FakeTable {
   bool lose_next = false;                 // with fail_next: writes all the same
   std::map<nftables::Key, nftables::TrafficCount> counts;
   std::vector<nftables::Batch> batches;  // all committed ones
-  std::size_t chunk = nftables::Table().chunk;  // of a backend that opens the table later
+  // Of a backend that opens the table later.
+  std::size_t chunk = nftables::Table().chunk;
+  std::uint32_t affinity_ids = nftables::Table().affinity_ids;
   nftables::KernelStatistics statistics;
   nftables::TableWatch::Changed changed;
   bool armed = false;
