@@ -202,7 +202,7 @@ class RefusalTest : public CppUnit::TestFixture {
       ok(rig.full({}));
       rig.kernel.refuse = {" -j DNAT "};
       rig.kernel.naming = naming;
-      CPPUNIT_ASSERT(rig.delta(many_services(500, 1)) == abi::Code::kKernel);
+      CPPUNIT_ASSERT(rig.delta(many_services(1000, 1)) == abi::Code::kKernel);
       const std::string sentence(rig.error.message);
       CPPUNIT_ASSERT(
           sentence.starts_with("the kernel refuses the rules of too many service ports to find them all in time; "));
@@ -212,7 +212,7 @@ class RefusalTest : public CppUnit::TestFixture {
     ok(slow.full({}));
     slow.kernel.refuse = {" -j DNAT "};
     slow.host.step = 3ull * 1000 * 1000 * 1000;
-    CPPUNIT_ASSERT(slow.delta(many_services(500, 1)) == abi::Code::kKernel);
+    CPPUNIT_ASSERT(slow.delta(many_services(1000, 1)) == abi::Code::kKernel);
     CPPUNIT_ASSERT(slow.kernel.restores.size() <= 10);
     // The next apply skips the service ports that were found, so it gets further.
     slow.host.step = 1;
