@@ -7,12 +7,12 @@ import os
 import secrets
 import shutil
 
-from lib import kubeconfigs
+from lib import kubeconfigs, observed
 from lib.addresses import E1, E2, NODE2
 from lib.apiserver import PORT
 from lib.cases import POD, kept, own_daemon
 from lib.connect_proxy import ConnectProxy
-from lib.metrics import scrape
+from lib.metrics import Metrics, scrape
 from lib.kubeconfigs import CredentialProgram
 from lib.objects import ready
 
@@ -170,9 +170,13 @@ def program_fails(t):
     user = {"exec": {"apiVersion": kubeconfigs.V1, "command": program, "interactiveMode": "Never"}}
     start_with(t, ca_data(t), user, synced=False)
     expect_logged(t, program, "exit status 7", "cannot reach the identity server")
-    scraped = scrape(t)
-    t.require(scraped.count("rest_client_exec_plugin_call_total", code="7", call_status="plugin_execution_error") > 0,
-              "the failed call is not counted")
+
+    def counted():
+        answer = observed.metrics(t)  # the source starts before the servers
+        return answer.status == 200 and Metrics(answer.body).count(
+            "rest_client_exec_plugin_call_total", code="7", call_status="plugin_execution_error") > 0
+
+    t.wait_until(counted, "the failed call in the metrics", seconds=20)
     expect_not_logged(t, "S3CR3T")
     t.bench.daemon.check_alive()
 
