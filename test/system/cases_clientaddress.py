@@ -127,6 +127,23 @@ def port_in_use(t):
     t.require(second[0] == POD.ip(t.family) and second[1] != port, f"the endpoint saw {second} of the second connection")
 
 
+@own_daemon(None, "the first answer of an endpoint is lost: the second dial succeeds, and the endpoint sees the client's address",
+            families=a.FAMILIES, protocols=("tcp",), sources=("manifests",), backends=("userspace",))
+def dialled_again(t):
+    """The endpoint keeps the half-open connection of the first dial. From the same port it would answer a second dial for that one,
+    which the node would reset."""
+    server, number = talk.listen(t, E1)
+    service = t.service([ready(E1)], ports=[("p80", 80, number)])
+    t.settle()
+    answers = ["OUTPUT", "-p", "tcp", "--sport", str(number), "--tcp-flags", "SYN,ACK", "SYN,ACK"]
+    first = ["-m", "statistic", "--mode", "nth", "--every", "65535", "--packet", "0"]
+    iptables = os.path.join(t.topology.tools.path, PROGRAM[t.family])
+    t.topology.run(E1.place, iptables, "-w", "-A", *answers, *first, "-j", "DROP")
+    port = 20000 + t.bench.allocator.number()
+    seen = ask_from(t, POD, service.cluster(), server, port)
+    t.require(seen[0] == POD.ip(t.family) and seen[1] != port, f"the endpoint saw {seen} of a client with port {port}")
+
+
 @case(None, "an endpoint with an address of the node sees pods and outside clients as other endpoints do", **PLAIN)
 def on_the_node(t):
     server, number = talk.listen(t, NODE)

@@ -116,7 +116,7 @@ ClientSockets::Opened ClientSockets::connect_tcp(const Wanted& wanted, Nanosecon
       break;
     }
     const RelayFlow flow{IPPROTO_TCP, local, wanted.endpoint};
-    opened.error = create_entry(flow, wanted.client);
+    opened.error = create_entry(flow, wanted.client, !wanted.again);
     if (opened.error == 0) {
       if (wanted.has_data) acknowledge_with_data(opened.socket.get());
       opened.error = connect_to(opened.socket, wanted.endpoint);
@@ -212,16 +212,16 @@ int ClientSockets::source_towards(const SocketAddress& endpoint, std::uint32_t m
 }
 
 // EEXIST: another local port may work.
-int ClientSockets::create_entry(const RelayFlow& flow, const SocketAddress& client) noexcept {
-  const ShownSource same_port{client, client.port(), client.port()};
-  int error = conntrack_.create(flow, same_port, kEntrySeconds);
+int ClientSockets::create_entry(const RelayFlow& flow, const SocketAddress& client, bool same_port) noexcept {
+  const ShownSource shown_as = same_port ? ShownSource{client, client.port(), client.port()} : any_port_like(client);
+  int error = conntrack_.create(flow, shown_as, kEntrySeconds);
   if (error != EEXIST) return error;
   ConntrackEntry other;
   if (conntrack_.find(flow, other) == 0) {
     // A connection that has ended leaves its entry for two minutes, its port for a second.
     if (flow.protocol == IPPROTO_TCP && !other.tcp_ended()) return EEXIST;
     conntrack_.remove(flow);
-    error = conntrack_.create(flow, same_port, kEntrySeconds);
+    error = conntrack_.create(flow, shown_as, kEntrySeconds);
     if (error != EEXIST) return error;
   }
   error = conntrack_.create(flow, any_port_like(client), kEntrySeconds);

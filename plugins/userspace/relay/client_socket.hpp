@@ -54,6 +54,9 @@ class ClientSockets {
     const SocketAddress& client;
     bool client_is_here;    // its address is one of this node
     bool has_data = false;  // TCP: there is data to send once it is connected
+    // TCP: an earlier dial for this client failed. The endpoint may still have that half-open connection, so this one gets
+    // another port: the endpoint would answer for the old one, and the kernel here would reset it.
+    bool again = false;
   };
 
   explicit ClientSockets(unsigned thread) noexcept;
@@ -79,7 +82,7 @@ class ClientSockets {
 
   Opened connect_from_here(int type, const Wanted& wanted) noexcept;
   int source_towards(const SocketAddress& endpoint, std::uint32_t mark, Nanoseconds now, SocketAddress& out) noexcept;
-  int create_entry(const RelayFlow& flow, const SocketAddress& client) noexcept;
+  int create_entry(const RelayFlow& flow, const SocketAddress& client, bool same_port = true) noexcept;
 
   Conntrack conntrack_;
   ForeignNat foreign_nat_;

@@ -58,6 +58,7 @@ class TcpConnection final : public Retired, private Timer {
   void dial() noexcept;
   bool choose(Nanoseconds now) noexcept;
   int attempt(Nanoseconds now) noexcept;
+  bool was_tried(const EndpointPtr& endpoint) const noexcept;
   int connect_to_endpoint(Nanoseconds now) noexcept;
   bool decide_source() noexcept;
   void remove_entry() noexcept;

@@ -126,6 +126,10 @@ bool TcpConnection::decide_source() noexcept {
   }
 }
 
+bool TcpConnection::was_tried(const EndpointPtr& endpoint) const noexcept {
+  return std::find(tried_.begin(), tried_.end(), endpoint) != tried_.end();
+}
+
 // Returns 0 if the socket is connected or connects, or an errno.
 int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
   const SocketAddress& target = endpoint_->target();
@@ -136,8 +140,8 @@ int TcpConnection::connect_to_endpoint(Nanoseconds now) noexcept {
   if (keep && !shown_as_.possible && !shown_as_.is_here) {
     statistics.clients_lost.add();
   } else if (keep) {
-    ClientSockets::Opened opened =
-        relay_.client_sockets().connect_tcp({target, mark, address_, shown_as_.is_here, up_.holds_data()}, now);
+    ClientSockets::Opened opened = relay_.client_sockets().connect_tcp(
+        {target, mark, address_, shown_as_.is_here, up_.holds_data(), was_tried(endpoint_)}, now);
     if (opened.source == ClientSockets::Source::kClient) {
       server_.socket = std::move(opened.socket);
       entry_ = opened.entry;
@@ -174,7 +178,7 @@ bool TcpConnection::attempt_failed(bool blame) noexcept {
   if (blame) {
     group_.listener->balancer().dial_failed(endpoint_, relay_.loop().now());
     try {
-      if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
+      if (!was_tried(endpoint_)) tried_.push_back(endpoint_);
     } catch (const std::bad_alloc&) {
       end();
       return false;
