@@ -238,32 +238,23 @@ def slowest(flows, counts):
     return max(counts[twin]["slowest_ms"] for flow in flows for twin in flow.twins) / 1000
 
 
-WRONG_CLIENT = "the server saw the client as"  # of test/tools/swaptraffic
-KNOWN_DEFECTS = (WRONG_CLIENT, "ECONNRESET")  # of swaps between ipvs and userspace mode
-
-
-def faults(flow, counts, ended, forgotten=0, busy=1.0, hidden=0):
+def faults(flow, counts, ended, forgotten=0, busy=1.0):
     """Sentences about failures of a flow. `counts` has all flows and twins, `ended` means that no request is in progress,
-    `forgotten` is the number of swaps away from ipvs mode since the start, `hidden` that of swaps between ipvs and userspace
-    mode, `busy` multiplies the tolerances. A failure of a twin is a problem of the test, and is reported under its name."""
+    `forgotten` is the number of swaps away from ipvs mode since the start, `busy` multiplies the tolerances. A failure of a
+    twin is a problem of the test, and is reported under its name."""
     problems = []
     for name in (flow.name, *flow.twins):
         one = counts[name]
         failed = sum(one["failed"].values())
-        # In each swap between these modes, one connection may show the node or be reset (docs/reload-and-swap.md).
-        seen = sum(count for what, count in one["failed"].items() if what.startswith(KNOWN_DEFECTS))
-        tolerated = min(seen, hidden) if name == flow.name else 0
-        failed -= tolerated
-        cut = max(0, one["reset"] - tolerated)
         # IPVS removes the conntrack entries of its connections, which the new backend may use already: one datagram of each
         # client may be lost (docs/decisions/0022).
         lost = max(0, one["lost"] - forgotten * flow.count) if name == flow.name else one["lost"]
         if one["ok"] == 0 and (ended or one["sent"] > 20):
             problems.append(f"{name}: nothing was answered")
-        if failed or cut or lost:
+        if failed or one["reset"] or lost:
             problems.append(f"{name}: of {one['sent']} {failed} failed {one['failed']}, {one['reset']} were cut, {one['lost']} lost; "
                         f"first: {_first_times(one['first_failures'])}")
-        elif ended and one["ok"] + one["lost"] + tolerated != one["sent"]:
+        elif ended and one["ok"] + one["lost"] != one["sent"]:
             problems.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
     late, repeated, sent = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated", "sent"))
@@ -276,12 +267,9 @@ def faults(flow, counts, ended, forgotten=0, busy=1.0, hidden=0):
     return problems
 
 
-def require_unharmed(t, flows, counts, occasion, ended=True, forgotten=0, hidden=0):
+def require_unharmed(t, flows, counts, occasion, ended=True, forgotten=0):
     for flow in flows:
-        wrong = {what: count for what, count in counts[flow.name]["failed"].items() if what.startswith(KNOWN_DEFECTS)}
-        if hidden and wrong:
-            t.remark(f"{occasion}: {flow.name}: {wrong}")
-        for sentence in faults(flow, counts, ended, forgotten, t.busiest.load, hidden):
+        for sentence in faults(flow, counts, ended, forgotten, t.busiest.load):
             t.require(False, f"{occasion}: {sentence}")
 
 
