@@ -41,11 +41,15 @@ class Builder {
     return spec.rules;
   }
   Rule jump(const char* chain) const { return rule().jump(chain).make(); }
-  Rule jump_if_new(const char* chain) const { return rule().is_new().jump(chain).make(); }
+  // Before translation. A rule of the base chain itself: every new connection of the node passes it.
+  Rule check_firewall() const {
+    return rule().is_new().set_priority_from(kFrontendFields, "firewalled-services").goto_by_priority("firewall-chains").make();
+  }
   RuleBuilder to_node_ports(bool arrived) const;
   // In chains of the filter hooks, where what follows is for new connections only: one comparison for all other packets.
   Rule leave_unless_new() const { return rule().is_not_new().back().make(); }
-  Rule reset_priority() const { return rule().is_translated().set_priority(0).make(kResetComment); }
+  // What follows is for packets that still have the address of a Service. The priority was used to choose an endpoint.
+  Rule leave_translated() const { return rule().is_translated().set_priority(0).back().make(kTranslatedComment); }
 
   void add_services();
   void add_checks();
@@ -54,7 +58,7 @@ class Builder {
   void add_offload();
   void add_base_chains();
 
-  static constexpr const char* kResetComment = "it was used to choose an endpoint";
+  static constexpr const char* kTranslatedComment = "an endpoint was chosen, by way of the priority";
 
   const LayoutFacts& facts_;
   std::vector<ChainSpec> chains_;
@@ -102,9 +106,6 @@ void Builder::add_checks() {
   chain("nodeport-endpoints-check").rules = {
       to_node_ports(/*arrived=*/true).in(kNodePortFields, "dropped-nodeports").drop().make(),
       to_node_ports(/*arrived=*/true).in(kNodePortFields, "rejected-nodeports").reject().make(),
-  };
-  chain("firewall-check").rules = {
-      rule().set_priority_from(kFrontendFields, "firewalled-services").goto_by_priority("firewall-chains").make(),
   };
   auto& cluster_ips = chain("cluster-ips-check").rules;
   cluster_ips.push_back(
@@ -158,16 +159,16 @@ void Builder::add_offload() {
 }
 
 void Builder::add_base_chains() {
-  base("filter-prerouting-pre-dnat", "filter", NF_INET_PRE_ROUTING,
-       kBeforeTranslation) = {jump_if_new("firewall-check")};
-  base("filter-output-pre-dnat", "filter", NF_INET_LOCAL_OUT, kBeforeTranslation) = {jump_if_new("firewall-check")};
+  base("filter-prerouting-pre-dnat", "filter", NF_INET_PRE_ROUTING, kBeforeTranslation) = {check_firewall()};
+  base("filter-output-pre-dnat", "filter", NF_INET_LOCAL_OUT, kBeforeTranslation) = {check_firewall()};
 
   auto& input = base("filter-input", "filter", NF_INET_LOCAL_IN, kFilter);
-  input = {leave_unless_new(), jump("nodeport-endpoints-check"), jump("service-endpoints-check")};
+  input = {leave_unless_new(), rule().is_translated().back().make(), jump("nodeport-endpoints-check"),
+           jump("service-endpoints-check")};
   auto& forward = base("filter-forward", "filter", NF_INET_FORWARD, kFilter);
-  forward = {leave_unless_new(), jump("service-endpoints-check"), jump("cluster-ips-check"), reset_priority()};
+  forward = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump("cluster-ips-check")};
   auto& output = base("filter-output", "filter", NF_INET_LOCAL_OUT, kFilter);
-  output = {leave_unless_new(), jump("service-endpoints-check"), jump("cluster-ips-check"), reset_priority()};
+  output = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump("cluster-ips-check")};
 
   base("nat-prerouting", "nat", NF_INET_PRE_ROUTING, kDestinationNat) = {jump("services")};
   base("nat-output", "nat", NF_INET_LOCAL_OUT, kDestinationNat) = {jump("services")};
