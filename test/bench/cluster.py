@@ -24,6 +24,7 @@ APISERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apis
 # be those of others, too.
 BEFORE, AFTER, ADDED = 200, 204, 203
 MOST_ENDPOINTS = (AFTER - BEFORE) << 16
+KEPT_SECONDS = 15  # kube-apiserver was seen to close connections that were idle for less than a minute
 # Longer on a slow machine.
 START_PATIENCE = 30
 
@@ -99,10 +100,11 @@ class Cluster:
 
 
 class Client:
-    """One connection to the API server; each thread has its own."""
+    """One connection to the API server at a time; each thread has its own."""
 
     def __init__(self, host, port, tls):
         self._connection = http.client.HTTPSConnection(host, port, timeout=300, context=tls)
+        self._used = time.monotonic()
 
     def connect(self):
         """Opens the connection in the network namespace of this thread; otherwise the first request does."""
@@ -115,6 +117,9 @@ class Client:
     def send(self, method, path, body=None):
         """Sends a request and does not wait for the answer, which has to be read next."""
         text = body if isinstance(body, (str, bytes, type(None))) else json.dumps(body)
+        idle, self._used = time.monotonic() - self._used, time.monotonic()
+        if idle > KEPT_SECONDS:
+            self._connection.close()  # the request opens another one
         self._connection.request(method, path, text, {"Content-Type": "application/json"})
 
     def answer(self):

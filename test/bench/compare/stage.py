@@ -32,6 +32,7 @@ class Stage(Network):
     def __init__(self, tools, number):
         super().__init__(os.path.join(tools, "netecho"), f"{number}-")
         self._number = number
+        self._uplink = f"up{number}"
         self._relayload = os.path.join(tools, "relayload")
         self._places = {}
 
@@ -46,6 +47,8 @@ class Stage(Network):
         for descriptor in self._places.values():
             os.close(descriptor)
         self._places = {}
+        # The kernel removes a namespace later, after thousands of rules; the next stage has the same name for its link.
+        subprocess.run(["ip", "link", "del", self._uplink], stderr=subprocess.DEVNULL, check=False)
         super().__exit__(*arguments)
 
     @property
@@ -77,9 +80,8 @@ class Stage(Network):
                 "link set lo up", f"addr add {address}/32 dev eth0", "link set eth0 up",
                 *(f"addr add {source}/32 dev eth0" for source in SOURCES if place == CLIENT),
                 f"route add {NODE_IP} dev eth0", f"route add default via {NODE_IP}"]) + "\n")
-        uplink = f"up{self._number}"
-        run("ip", "-batch", "-", stdin=f"link add {uplink} type veth peer name api netns {self.node}\n"
-            f"link set {uplink} master {BRIDGE} up\n")
+        run("ip", "-batch", "-", stdin=f"link add {self._uplink} type veth peer name api netns {self.node}\n"
+            f"link set {self._uplink} master {BRIDGE} up\n")
         run("ip", "-n", self.node, "-batch", "-",
             stdin=f"addr add 172.30.1.{self._number}/16 dev api\nlink set api up\n")
         for space in self._made:
