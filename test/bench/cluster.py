@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from network import NODE_IP, POD_PORT, BenchError
+from network import NODE_IP, POD_PORT, BenchError, own_namespace, set_namespace
 from patience import stretched
 from process import own_cpu_seconds
 
@@ -105,9 +105,11 @@ class Client:
     def __init__(self, host, port, tls):
         self._connection = http.client.HTTPSConnection(host, port, timeout=300, context=tls)
         self._used = time.monotonic()
+        self._place = None
 
     def connect(self):
         """Opens the connection in the network namespace of this thread; otherwise the first request does."""
+        self._place = own_namespace()
         self._connection.connect()
 
     def call(self, method, path, body=None):
@@ -118,9 +120,22 @@ class Client:
         """Sends a request and does not wait for the answer, which has to be read next."""
         text = body if isinstance(body, (str, bytes, type(None))) else json.dumps(body)
         idle, self._used = time.monotonic() - self._used, time.monotonic()
-        if idle > KEPT_SECONDS:
-            self._connection.close()  # the request opens another one
+        if self._place is None:
+            self.connect()
+        elif idle > KEPT_SECONDS:
+            self._connect_again()
         self._connection.request(method, path, text, {"Content-Type": "application/json"})
+
+    def _connect_again(self):
+        """In the same namespace as before: this thread may be in one that ends earlier."""
+        here = own_namespace()
+        set_namespace(self._place)
+        try:
+            self._connection.close()
+            self._connection.connect()
+        finally:
+            set_namespace(here)
+            os.close(here)
 
     def answer(self):
         answer = self._connection.getresponse()

@@ -170,6 +170,11 @@ def open_namespace(name):
     return os.open(f"/run/netns/{name}", os.O_RDONLY | os.O_CLOEXEC)
 
 
+def own_namespace():
+    """That of this thread."""
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
 def set_namespace(descriptor):
     """Moves this thread; its sockets stay where they were made."""
     if _libc.setns(descriptor, CLONE_NEWNET) != 0:
