@@ -4,6 +4,7 @@
 #include "core/lifecycle/served_family.hpp"
 
 #include <utility>
+#include <vector>
 
 #include "lib/text.hpp"
 
@@ -33,7 +34,11 @@ void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
 }
 
 void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
-  observer_.health({*transaction.node, health_.update(transaction)});
+  std::vector<observe::ServiceHealthUpdate> updates = health_.update(transaction);
+  if (!updates.empty() || transaction.node != reported_node_) {
+    reported_node_ = transaction.node;
+    observer_.health({*transaction.node, std::move(updates)});
+  }
   observer_.flows(run.flows.update(transaction));
 }
 

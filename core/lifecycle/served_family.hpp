@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -18,7 +19,7 @@
 
 namespace sluice::lifecycle {
 
-// The local endpoints of Services with a health check node port have changed.
+// The local endpoints of Services with a health check node port have changed, or the facts about the node.
 struct HealthChanged {
   const snapshot::NodeFacts& node;
   std::vector<observe::ServiceHealthUpdate> updates;
@@ -74,6 +75,7 @@ class ServedFamily {
   // The active backend from the begin to the end of a write.
   std::optional<RunId> writing_ SLUICE_GUARDED_BY(mutex_);
   observe::ServiceHealthCounts health_ SLUICE_GUARDED_BY(mutex_);
+  std::shared_ptr<const snapshot::NodeFacts> reported_node_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::lifecycle

@@ -3,6 +3,8 @@
 
 #include "plugins/nftables/metrics.hpp"
 
+#include <utility>
+
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -42,13 +44,17 @@ void Metrics::report(abi::MetricKind kind, std::string_view name, double value, 
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 
-void Metrics::report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const {
-  report(abi::MetricKind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(elements));
-  report(abi::MetricKind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(chains));
-  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.internal()),
-         "traffic_policy=\"internal\",");
-  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.external()),
-         "traffic_policy=\"external\",");
+// Most changes of a busy node change none of these.
+void Metrics::report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) {
+  const bool first = !objects_;
+  const Objects now{elements, chains, no_local.internal(), no_local.external()};
+  if (objects_ == now) return;
+  objects_ = now;
+  report(abi::MetricKind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(now.elements));
+  report(abi::MetricKind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(now.chains));
+  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(now.internal), "traffic_policy=\"internal\",");
+  report(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(now.external), "traffic_policy=\"external\",");
+  if (!first) return;
   // Created at start, so that rate() sees the first increment.
   report(abi::MetricKind::kCounterAdd, kSyncFailures, 0);
   report(abi::MetricKind::kCounterAdd, kCleanupFailures, 0);
@@ -56,8 +62,10 @@ void Metrics::report_objects(std::size_t elements, std::size_t chains, const NoL
 }
 
 void Metrics::report_kernel(const KernelStatistics& now) {
+  const bool first = !std::exchange(kernel_reported_, true);
   const auto add = [&](std::string_view name, std::uint64_t value, std::uint64_t reported,
                        const char* extra_labels = "") {
+    if (!first && value == reported) return;
     report(abi::MetricKind::kCounterAdd, name, static_cast<double>(value - reported), extra_labels);
   };
   constexpr std::string_view kTransactions = "sluice_nftables_transactions_total";

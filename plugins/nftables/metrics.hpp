@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,8 +42,8 @@ class Metrics {
   // `host` outlives this.
   Metrics(abi::Host& host, abi::Family family);
 
-  void report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const;
-  // Adds what has happened since the last call.
+  void report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local);
+  // Adds what has happened since the last call. Only what changed is reported; the first call reports everything.
   void report_kernel(const KernelStatistics& now);
   void report_offload(std::size_t interfaces) const;
   void sync_failed() const;
@@ -51,11 +52,21 @@ class Metrics {
   void report_traffic(const Traffic::Delta& delta) const;
 
  private:
+  struct Objects {
+    std::size_t elements;
+    std::size_t chains;
+    std::size_t internal;
+    std::size_t external;
+    bool operator==(const Objects&) const = default;
+  };
+
   void report(abi::MetricKind kind, std::string_view name, double value, const std::string& extra_labels = {}) const;
 
   abi::Host& host_;
   std::string family_label_;
+  std::optional<Objects> objects_;  // as reported
   KernelStatistics reported_;
+  bool kernel_reported_ = false;
 };
 
 }  // namespace sluice::nftables

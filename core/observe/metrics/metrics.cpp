@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <iterator>
 #include <limits>
@@ -42,6 +43,29 @@ prometheus::Histogram& add(Histograms& family, const prometheus::Labels& labels)
   return family.Add(labels, bucket_bounds(find_metric(family.GetName())->buckets));
 }
 
+prometheus::Gauge& add(Gauges& family, const prometheus::Labels& labels) { return family.Add(labels); }
+
+// One series for each IP family, made when it is first used. To find a series by its labels costs a map of strings each
+// time. All threads.
+template <class Series>
+class PerIpFamily {
+ public:
+  explicit PerIpFamily(prometheus::Family<Series>& of) : of_(of) {}
+  Series& operator[](lib::Family family) {
+    std::atomic<Series*>& known = known_[lib::family_index(family)];
+    if (Series* const found = known.load(std::memory_order_acquire)) return *found;
+    Series& made = add(of_, family_label(family));  // the same one for each caller
+    known.store(&made, std::memory_order_release);
+    return made;
+  }
+
+ private:
+  prometheus::Family<Series>& of_;
+  std::array<std::atomic<Series*>, 2> known_{};
+};
+using HistogramPerIpFamily = PerIpFamily<prometheus::Histogram>;
+using GaugePerIpFamily = PerIpFamily<prometheus::Gauge>;
+
 }  // namespace
 
 // The metrics that methods of Metrics record: one line for each, and its definition in the catalogue.
@@ -59,16 +83,16 @@ struct Metrics::Recorded {
   Histograms& histograms(std::string_view name) const { return family(prometheus::BuildHistogram(), name); }
 
   prometheus::Registry& registry;  // before the families, which it owns
-  Histograms& sync_duration = histograms("kubeproxy_sync_proxy_rules_duration_seconds");
-  Histograms& full_duration = histograms("kubeproxy_sync_full_proxy_rules_duration_seconds");
-  Histograms& partial_duration = histograms("kubeproxy_sync_partial_proxy_rules_duration_seconds");
-  Histograms& select_duration = histograms("sluice_sync_select_duration_seconds");
-  Histograms& apply_duration = histograms("sluice_sync_apply_duration_seconds");
-  Histograms& wait_duration = histograms("sluice_sync_wait_duration_seconds");
-  Gauges& sync_interval = gauges("sluice_sync_interval_seconds");
-  Histograms& kernel_duration = histograms("sluice_sync_kernel_duration_seconds");
-  Histograms& programming_duration = histograms("kubeproxy_network_programming_duration_seconds");
-  Gauges& last_sync = gauges("kubeproxy_sync_proxy_rules_last_timestamp_seconds");
+  HistogramPerIpFamily sync_duration{histograms("kubeproxy_sync_proxy_rules_duration_seconds")};
+  HistogramPerIpFamily full_duration{histograms("kubeproxy_sync_full_proxy_rules_duration_seconds")};
+  HistogramPerIpFamily partial_duration{histograms("kubeproxy_sync_partial_proxy_rules_duration_seconds")};
+  HistogramPerIpFamily select_duration{histograms("sluice_sync_select_duration_seconds")};
+  HistogramPerIpFamily apply_duration{histograms("sluice_sync_apply_duration_seconds")};
+  HistogramPerIpFamily wait_duration{histograms("sluice_sync_wait_duration_seconds")};
+  GaugePerIpFamily sync_interval{gauges("sluice_sync_interval_seconds")};
+  HistogramPerIpFamily kernel_duration{histograms("sluice_sync_kernel_duration_seconds")};
+  HistogramPerIpFamily programming_duration{histograms("kubeproxy_network_programming_duration_seconds")};
+  GaugePerIpFamily last_sync{gauges("kubeproxy_sync_proxy_rules_last_timestamp_seconds")};
   Histograms& conntrack_duration = histograms("kubeproxy_conntrack_reconciler_sync_duration_seconds");
   Counters& conntrack_deleted = counters("kubeproxy_conntrack_reconciler_deleted_entries_total");
   Counters& swaps = counters("sluice_swaps_total");
@@ -125,20 +149,18 @@ void Metrics::answered_healthz(int code) { recorded_->healthz.Add({{"code", std:
 void Metrics::answered_livez(int code) { recorded_->livez.Add({{"code", std::to_string(code)}}).Increment(); }
 
 void Metrics::synced(lib::Family family, const sync::SyncReport& report) {
-  const prometheus::Labels labels = family_label(family);
-  add(recorded_->sync_duration, labels).Observe(report.seconds);
-  add(report.full ? recorded_->full_duration : recorded_->partial_duration, labels).Observe(report.seconds);
-  if (report.waited_seconds) add(recorded_->wait_duration, labels).Observe(*report.waited_seconds);
-  recorded_->sync_interval.Add(labels).Set(report.interval_seconds);
-  add(recorded_->select_duration, labels).Observe(report.select_seconds);
-  add(recorded_->apply_duration, labels).Observe(report.apply_seconds);
-  if (report.kernel_seconds > 0) add(recorded_->kernel_duration, labels).Observe(report.kernel_seconds);
+  Recorded& to = *recorded_;
+  to.sync_duration[family].Observe(report.seconds);
+  (report.full ? to.full_duration : to.partial_duration)[family].Observe(report.seconds);
+  if (report.waited_seconds) to.wait_duration[family].Observe(*report.waited_seconds);
+  to.sync_interval[family].Set(report.interval_seconds);
+  to.select_duration[family].Observe(report.select_seconds);
+  to.apply_duration[family].Observe(report.apply_seconds);
+  if (report.kernel_seconds > 0) to.kernel_duration[family].Observe(report.kernel_seconds);
   if (!report.ok) return;
-  recorded_->last_sync.Add(labels).Set(unix_seconds(report.at));
-  if (report.trigger_times.empty()) return;
-  prometheus::Histogram& latency = add(recorded_->programming_duration, labels);
+  to.last_sync[family].Set(unix_seconds(report.at));
   for (const auto trigger : report.trigger_times) {
-    latency.Observe(std::chrono::duration<double>(report.at - trigger).count());
+    to.programming_duration[family].Observe(std::chrono::duration<double>(report.at - trigger).count());
   }
 }
 

@@ -20,6 +20,7 @@ using lib::Family;
 class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserver {
   CPPUNIT_TEST_SUITE(ServedFamilyTest);
   CPPUNIT_TEST(transactions_of_the_active_backend_are_reported_at_once);
+  CPPUNIT_TEST(health_is_reported_only_with_a_change);
   CPPUNIT_TEST(writes_of_the_active_backend_are_reported_to_their_end);
   CPPUNIT_TEST(a_new_backend_counts_from_when_it_serves);
   CPPUNIT_TEST(a_full_transaction_replaces_waiting_ones);
@@ -33,10 +34,21 @@ class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserve
   CPPUNIT_TEST_SUITE_END();
 
   static snapshot::Transaction transaction(const std::string& service, bool full) {
+    return transaction_of(service, full, 0);
+  }
+  static snapshot::Transaction with_health_port(const std::string& service, bool full) {
+    return transaction_of(service, full, 30100);
+  }
+  static snapshot::Transaction transaction_of(const std::string& service, bool full, std::uint16_t health_port) {
     store::SliceCache slices;
     slices.upsert(test::slice("slice1", {{"10.180.0.1"}}, service));
     auto object = test::service(service);
     object.ports[0].protocol = model::Protocol::udp;
+    if (health_port != 0) {
+      object.type = model::ServiceType::load_balancer;
+      object.external_local = true;
+      object.health_check_node_port = health_port;
+    }
     snapshot::Transaction out;
     out.full = full;
     out.node = std::make_shared<const snapshot::NodeFacts>();
@@ -58,6 +70,23 @@ class ServedFamilyTest : public CppUnit::TestFixture, public ServedFamilyObserve
     family_.applied(1, transaction("cart", true));
     CPPUNIT_ASSERT_EQUAL(std::string("health, full cart"), take());
     family_.applied(1, transaction("shop", false));
+    CPPUNIT_ASSERT_EQUAL(std::string("health, delta shop"), take());
+  }
+
+  void health_is_reported_only_with_a_change() {
+    family_.serve(1);
+    const auto first = transaction("cart", true);
+    family_.applied(1, first);
+    take();
+    auto same_node = transaction("shop", false);
+    same_node.node = first.node;
+    family_.applied(1, same_node);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop"), take());
+    auto with_port = with_health_port("shop", false);
+    with_port.node = first.node;
+    family_.applied(1, with_port);
+    CPPUNIT_ASSERT_EQUAL(std::string("health, delta shop"), take());
+    family_.applied(1, transaction("shop", false));  // other facts about the node
     CPPUNIT_ASSERT_EQUAL(std::string("health, delta shop"), take());
   }
 

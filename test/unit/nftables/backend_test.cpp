@@ -276,8 +276,14 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, rig.metric("kubeproxy_sync_proxy_rules_nftables_sync_failures_total"));
     CPPUNIT_ASSERT_EQUAL(0.0, rig.metric("kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total"));
     CPPUNIT_ASSERT(rig.result.kernel_nanoseconds > 0);
-    rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "table", "lost");
+    rig.host.metrics.clear();
     ServiceSpec other = example();
+    other.endpoints.back().address = "10.180.9.9";
+    ok(rig, rig.delta({other}));
+    CPPUNIT_ASSERT_EQUAL(1.0, rig.metric("sluice_nftables_transactions_total", "result=\"carried_out\","));
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("not reported: as before", -1.0, rig.metric("sluice_nftables_elements"));
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("not reported: none", -1.0, rig.metric("sluice_nftables_listings_total"));
+    rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "table", "lost");
     other.endpoints.pop_back();
     CPPUNIT_ASSERT(rig.delta({other}) == abi::Code::kRetry);
     CPPUNIT_ASSERT_EQUAL(1.0, rig.metric("kubeproxy_sync_proxy_rules_nftables_sync_failures_total"));
