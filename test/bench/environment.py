@@ -66,7 +66,8 @@ def _compiler_flags(builddir):
             flags = [line.partition("=")[2].strip() for line in file if line.startswith("CXXFLAGS =")]
     except OSError:
         return "unknown"
-    return flags[0] if flags else "unknown"
+    # The names of folders are of no interest elsewhere.
+    return " ".join(flag for flag in flags[0].split() if not flag.startswith("-ffile-prefix-map")) if flags else "unknown"
 
 
 def _said(*argv):

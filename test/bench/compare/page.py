@@ -141,5 +141,5 @@ def quote(found, words):
         row = results.find(found, part, mode, size_words)
         values = row["metrics"].get(value, {}) if row else {}
         metric = metric_of(part, value)
-        lines.append(f"| {metric.title}, {metric.unit} | {cell(values, KUBE_PROXY)} | {cell(values, SLUICE)} | {ratio(values).replace('*', '')} |")
+        lines.append(f"| {PARTS[part][0]}: {metric.title}, {metric.unit} | {cell(values, KUBE_PROXY)} | {cell(values, SLUICE)} | {ratio(values).replace('*', '')} |")
     return "\n".join(lines) + "\n"

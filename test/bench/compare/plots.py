@@ -36,7 +36,7 @@ def words_of(part, found):
 def _files(part, found):
     for one, name in PLOTS:
         if one == part and _series(found, part, name):
-            yield f"{part}-{name.rpartition('_')[0].replace('_', '-')}.svg", name
+            yield f"{part}-{(name.rpartition('_')[0] or name).replace('_', '-')}.svg", name
 
 
 def _words(found, part, name):

@@ -89,11 +89,12 @@ def made_row(part, mode, size, run, samples, gave_up, others):
     for metric in PARTS[part][1]:
         values = {"unit": metric.unit}
         for proxy in PROXIES:
-            found = samples.get(proxy, {}).get(metric.name)
+            # Rounded first, so that the median follows from the samples in the file.
+            found = [rounded(one) for one in samples.get(proxy, {}).get(metric.name, ())]
             if found:
                 values[proxy] = {"median": rounded(statistics.median(found)),
                                  **({"p99": rounded(summary.percentile(found, 99))} if metric.ranked else {}),
-                                 "samples": [rounded(one) for one in found]}
+                                 "samples": found}
         ratio = _ratio(metric, values)
         if ratio is not None:
             values["ratio"] = ratio
