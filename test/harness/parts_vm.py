@@ -57,7 +57,8 @@ def _short(run):
         # Each set and each kind of chain once, on a kernel that lists and removes differently from new ones; SCTP.
         _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
             "8", "56", "one_memory_for_all_addresses", "endpoints_change", "126", "stale_after_restart", "cases_nftables.counters",
-            "cases_nftablesoffload.skips", "cases_nftablesoffload.endpoint", "cases_nftablesoffload.interfaces"), expected=100),
+            "cases_nftablesoffload.skips", "cases_nftablesoffload.endpoint", "cases_nftablesoffload.interfaces",
+            "cases_nftablesoffload.swapped"), expected=140),
         # The smallest run of the conformance kit in ipvs mode.
         _kit(run, "6.1", 600, "--short", "--family", "v4", "--lanes", "1", "--only", "file", "--only", "contract",
              "--only", "cleanup"),

@@ -15,6 +15,7 @@ from lib.objects import ready
 from lib.traffic import Flow
 from cases_conntrack import Client, entries
 from cases_nftables import ONLY, services_of_every_kind
+from cases_swap import DRAIN, exchange
 
 INTERFACES = "[eth0, \"veth*\"]"
 FLOWTABLE = "service-flows"
@@ -33,10 +34,10 @@ def offload(t, interfaces=INTERFACES):
     return f"manifests: {t.bench.source.daemon_flags()[1]}\n{section}"
 
 
-def started(t, interfaces=INTERFACES):
+def started(t, interfaces=INTERFACES, **settings):
     if not supported(t):
         raise Skip(WITHOUT)
-    return swapping.Swappable(t, "nftables", more=offload(t, interfaces))
+    return swapping.Swappable(t, "nftables", more=offload(t, interfaces), **settings)
 
 
 def offloaded_interfaces(t):
@@ -174,3 +175,18 @@ def interfaces_come_and_go(t):
     t.require(not {"offload-flows", "filter-forward-offload"} & set(table.chains), "a chain is left")
     t.require(not {"service-traffic", "nodeport-traffic"} & set(table.sets), "a set is left")
     t.expect(EXT, kinds[0].vip(), masqueraded(E1, E2))
+
+
+@own_daemon(None, "offloadInterfaces: swaps to iptables mode and back, under traffic: nothing fails, nothing is cut or lost, offloaded "
+            "connections live on, and nothing is left", families=FAMILIES, slow=True, **{**ONLY, "protocols": ("tcp",)})
+def swapped(t):
+    daemon = started(t, drain=DRAIN)
+    everywhere, local = swapping.services(t)
+    t.settle()
+    steady = traffic.Traffic(t, swapping.steady(everywhere, local)).wait_flowing()
+    for other in ("iptables", "nftables"):
+        if daemon.mode == "nftables":
+            t.wait_until(lambda: any("[OFFLOAD]" in line for line in entries(t, "udp")), "flows are offloaded", seconds=60)
+        exchange(t, daemon, everywhere, local, steady, daemon.mode, other)
+    t.wait_until(lambda: any("[OFFLOAD]" in line for line in entries(t, "udp")), "flows are offloaded again", seconds=60)
+    traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether")
