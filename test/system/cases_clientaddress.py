@@ -139,6 +139,7 @@ def dialled_again(t):
     first = ["-m", "statistic", "--mode", "nth", "--every", "65535", "--packet", "0"]
     iptables = os.path.join(t.topology.tools.path, PROGRAM[t.family])
     t.topology.run(E1.place, iptables, "-w", "-A", *answers, *first, "-j", "DROP")
+    t.defer(lambda: t.topology.run(E1.place, iptables, "-w", "-D", *answers, *first, "-j", "DROP"))
     port = 20000 + t.bench.allocator.number()
     seen = ask_from(t, POD, service.cluster(), server, port)
     t.require(seen[0] == POD.ip(t.family) and seen[1] != port, f"the endpoint saw {seen} of a client with port {port}")

@@ -54,7 +54,7 @@ class ClientSockets {
     const SocketAddress& client;
     bool client_is_here;    // its address is one of this node
     bool has_data = false;  // TCP: there is data to send once it is connected
-    // TCP: an earlier dial for this client failed. The endpoint may still have that half-open connection, so this one gets
+    // TCP: an earlier dial of this client to the endpoint failed. It may still have that half-open connection, so this one gets
     // another port: the endpoint would answer for the old one, and the kernel here would reset it.
     bool again = false;
   };
