@@ -9,6 +9,7 @@ import time
 from cases_affinity import ANY, FOUR, MANY, SHORT_SECONDS, sticky
 from lib.addresses import E1, E2, E3, E4, FAMILIES
 from lib.cases import EXT, POD, kept, own_daemon
+from lib.talk import conversation, is_connected, served_at
 
 ONLY_HERE = {"backends": ["userspace"], "sources": ["manifests"], "families": FAMILIES}
 REJECTED = "session affinity of the previous process ignored"
@@ -41,6 +42,21 @@ def clients_stay(t):
     files = glob.glob(os.path.join(t.bench.daemon.state_dir, "backends", "userspace", "affinity-*"))
     t.require(len(files) == len({name.rsplit("-", 1)[0] for name in files}), f"files of ended processes are left: {files}")
     t.require(REJECTED not in t.bench.daemon.log(), "a file of affinity was rejected")
+
+
+@own_daemon(None, "clients keep their endpoints over a restart while a connection of the earlier process continues",
+            protocols=("tcp",), **ONLY_HERE)
+def beside_drain(t):
+    services = [sticky(t, FOUR) for _ in range(MANY)]
+    other, (server,) = served_at(t, E1)
+    t.settle()
+    before = met(t, services)
+    client, endpoint = conversation(t, other, server)
+    t.bench.daemon.stop()
+    t.bench.start_daemon()
+    t.settle()
+    require_same(t, before, services, "after a restart")
+    t.require(is_connected(client, endpoint), "the restart has ended the connection")
 
 
 @own_daemon(None, "session affinity expires while no process runs; clients with a longer timeout stay", protocols=("tcp",), **ONLY_HERE)

@@ -122,6 +122,12 @@ void AffinityFile::give_back(Block* block) noexcept {
   free_.push_back(block);  // grow() has reserved the room
 }
 
+void AffinityFile::keep() noexcept {
+  kept_.store(true);
+  const lib::Lock lock(mutex_);
+  if (file_) flock(file_.get(), LOCK_UN);
+}
+
 void AffinityFile::write(Block& block, std::size_t record, const abi::Address& client, const SocketAddress& endpoint,
                          std::uint64_t used) const noexcept {
   Record& written = block.records[record];

@@ -61,8 +61,9 @@ class AffinityFile {
   Block* take(std::uint64_t list);
   // `block` may be null.
   void give_back(Block* block) noexcept;
-  // The process ends: the next one continues with the records, so blocks are not emptied any more.
-  void keep() noexcept { kept_.store(true); }
+  // The process ends: the next one continues with the records, so blocks are not emptied any more. Removes the lock, since
+  // a process in which connections continue shares it.
+  void keep() noexcept;
 
   void write(Block& block, std::size_t record, const abi::Address& client, const SocketAddress& endpoint,
              std::uint64_t used) const noexcept;
