@@ -90,8 +90,7 @@ def port_taken(t):
     ports = proxy_ports(t, service)
     holder = holders.wait_one(t, t.bench.daemon)
     t.bench.daemon.stop()
-    os.kill(holder, signal.SIGKILL)
-    holders.wait_none(t, t.bench.daemon, "after it was killed", holder)
+    holders.kill(t, holder)
     for port in ports:
         t.listen("node", "intruder", port)
     for client in clients:

@@ -6,6 +6,8 @@ import array
 import contextlib
 import fcntl
 import os
+import select
+import signal
 import socket
 import struct
 import threading
@@ -63,6 +65,13 @@ def wait_none(t, daemon, occasion, process=None):
     left = lambda: [*running(daemon.state_dir), *([process] if process and is_running(process) else [])]  # noqa: E731
     pace.wait_until(lambda: not left(), 20)
     t.require(not left(), f"descriptor holders run {occasion}: {left()}")
+
+
+def kill(t, process):
+    """Returns once the holder has ended and its sockets are closed. Before that, /proc shows no command line any more."""
+    with open(os.pidfd_open(process), closefd=True) as ended:
+        os.kill(process, signal.SIGKILL)
+        t.require(select.select([ended], [], [], pace.stretched(20))[0], f"the descriptor holder {process} has not ended")
 
 
 def properties(process):
