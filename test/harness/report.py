@@ -53,27 +53,26 @@ def print_reasons(outcomes, logs):
 
 
 def print_names(outcomes):
-    """Truncated logs keep their end, so the names of failed tests are printed last, each with the first words of its reason."""
-    failed = failures_of(outcomes)
-    if failed:
-        say("Failed:")
-    for name, why in failed:
+    """Truncated logs keep their end, so the names of failed and retried tests are printed last, each with the first words of its reason."""
+    _name("Retried (failed beside other steps, passed alone):",
+          [(named(outcome, failure), failure.why) for outcome in outcomes for failure in outcome.retried])
+    _name("Failed:", failures_of(outcomes))
+
+
+def _name(title, failures):
+    if failures:
+        say(title)
+    for name, why in failures:
         say(f"  {name[:200]}")
         for line in why[:2]:
             say(f"      {line.strip()[:200]}")
 
 
-def print_retried(outcomes):
-    """Prints retried tests; returns whether there are too many."""
-    retried = [f"{prefix(outcome.step)}: {name}" for outcome in outcomes for name in outcome.retried]
-    if retried:
-        say("Retried (failed beside other steps, passed alone):")
-        for name in retried:
-            say(f"  {name}")
-    if len(retried) > MOST_RETRIED:
-        say(f"{len(retried)} tests passed only when they ran again, and at most {MOST_RETRIED} may: the run counts as failed.")
-        return True
-    return False
+def too_many_retried(outcomes):
+    number = sum(len(outcome.retried) for outcome in outcomes)
+    if number > MOST_RETRIED:
+        say(f"{number} tests passed only when they ran again, and at most {MOST_RETRIED} may: the run counts as failed.")
+    return number > MOST_RETRIED
 
 
 def print_skipped(outcomes):
@@ -115,7 +114,7 @@ def print_table(outcomes, begun, cpu):
 def finish(outcomes, begun, cpu, logs):
     """Prints everything after the last step; the exit status."""
     print_reasons(outcomes, logs)
-    too_many = print_retried(outcomes)
+    too_many = too_many_retried(outcomes)
     print_skipped(outcomes)
     print_table(outcomes, begun, cpu)
     print_names(outcomes)

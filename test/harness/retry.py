@@ -81,11 +81,11 @@ class Retry:
             else:
                 outcome.passed += [failure.name for failure in failures]
             outcome.failed = [failure for failure in outcome.failed if failure not in failures]
-            outcome.retried += [failure.name for failure in failures]
+            outcome.retried += failures
         else:
             self._say("        failed")
             for failure in failures:
-                failure.why += ["alone it failed, too:", *(f"{one.name}" for one in second.failed[:5])]
+                failure.why += ["alone it failed, too:", *(line for one in second.failed[:5] for line in (one.name, *one.why[:2]))]
 
 
 def may_run_again(outcome):
