@@ -107,8 +107,11 @@ void Difference::add_frame(Batch& batch) {
   for (SetSpec& spec : wanted_sets(facts_)) {
     if (!listing_.sets.contains(spec.name)) batch.create_sets.push_back(std::move(spec));
   }
-  for (ChainSpec& spec : fixed_chains(facts_.layout)) {
-    if (!spec.is_base) add_chain(std::move(spec), batch);
+  LayoutFacts layout = facts_.layout;
+  layout.service_cidrs.clear();
+  for (ChainSpec& spec : fixed_chains(layout)) {
+    const bool waits = spec.name == kClusterIpsCheck && listing_.chains.contains(spec.name);
+    if (!spec.is_base && !waits) add_chain(std::move(spec), batch);
   }
   std::map<std::pair<bool, std::uint32_t>, const DispatchWrite*> dispatch;
   for (const DispatchWrite& one : listing_.dispatch) dispatch.emplace(std::pair(one.firewall, one.number), &one);
@@ -129,6 +132,22 @@ void Difference::add_frame(Batch& batch) {
 void Difference::add_base_chains(Batch& batch) const {
   for (ChainSpec& spec : fixed_chains(facts_.layout)) {
     if (spec.is_base) add_chain(std::move(spec), batch);
+  }
+}
+
+void Difference::add_drop_of_unallocated(Batch& batch) const {
+  const auto known = listing_.chains.find(kClusterIpsCheck);
+  const bool created = known == listing_.chains.end();
+  if (created && facts_.layout.service_cidrs.empty()) return;
+  std::vector<ChainSpec> chains = fixed_chains(facts_.layout);
+  const auto wanted =
+      std::find_if(chains.begin(), chains.end(), [](const ChainSpec& spec) { return spec.name == kClusterIpsCheck; });
+  const auto same_batch = std::find_if(batch.chains.begin(), batch.chains.end(),
+                                       [](const ChainWrite& one) { return one.spec.name == kClusterIpsCheck; });
+  if (same_batch != batch.chains.end()) {
+    same_batch->spec = std::move(*wanted);
+  } else if (created || known->second.rules != wanted->rules) {
+    batch.chains.push_back({std::move(*wanted), false});
   }
 }
 

@@ -42,7 +42,8 @@ class Difference {
   // The table is replaced as a whole, in one batch, so that it is never absent.
   bool replaces() const noexcept { return replaces_; }
 
-  // Adds the table, sets, all chains except base chains, the dispatch elements, and node port addresses.
+  // Adds the table, sets, all chains except base chains, the dispatch elements, and node port addresses. The rules that
+  // drop packets to unallocated cluster IPs are missing.
   void add_frame(Batch& batch);
   // Call after add_frame(): base chains attach the table to the packet path.
   void add_base_chains(Batch& batch) const;
@@ -50,6 +51,9 @@ class Difference {
   void add(const PortId& id, Batch& batch);
   // Call last. Adds the removal of at most `most` unwanted elements; returns true if there may be more.
   bool remove_elements(Batch& batch, std::size_t most);
+  // Call after all service ports: until then a packet to a service port that is not yet written would be dropped, and
+  // its client would send the next SYN a second later.
+  void add_drop_of_unallocated(Batch& batch) const;
   // Shared chains and dispatch elements that the model does not have. No element leads to them, so they are removed
   // later.
   std::vector<std::string> unknown_chains() const;

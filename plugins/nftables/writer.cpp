@@ -149,6 +149,7 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const WriteOrder&
   while (difference.remove_elements(batch, chunk_)) {
     if (!flush()) return false;
   }
+  difference.add_drop_of_unallocated(batch);
   if (new_table.base_chains_last) difference.add_base_chains(batch);
   if (is_new) batch.clients = new_table.clients;
   if (!flush()) return false;

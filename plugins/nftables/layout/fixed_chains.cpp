@@ -107,7 +107,7 @@ void Builder::add_checks() {
       to_node_ports(/*arrived=*/true).in(kNodePortFields, "dropped-nodeports").drop().make(),
       to_node_ports(/*arrived=*/true).in(kNodePortFields, "rejected-nodeports").reject().make(),
   };
-  auto& cluster_ips = chain("cluster-ips-check").rules;
+  auto& cluster_ips = chain(kClusterIpsCheck).rules;
   cluster_ips.push_back(
       rule().in({{FieldKind::kDestination}}, "cluster-ips").reject().make("Reject traffic to invalid ports of ClusterIPs"));
   for (const auto& cidr : facts_.service_cidrs) {
@@ -166,9 +166,9 @@ void Builder::add_base_chains() {
   input = {leave_unless_new(), rule().is_translated().back().make(), jump("nodeport-endpoints-check"),
            jump("service-endpoints-check")};
   auto& forward = base("filter-forward", "filter", NF_INET_FORWARD, kFilter);
-  forward = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump("cluster-ips-check")};
+  forward = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump(kClusterIpsCheck)};
   auto& output = base("filter-output", "filter", NF_INET_LOCAL_OUT, kFilter);
-  output = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump("cluster-ips-check")};
+  output = {leave_unless_new(), leave_translated(), jump("service-endpoints-check"), jump(kClusterIpsCheck)};
 
   base("nat-prerouting", "nat", NF_INET_PRE_ROUTING, kDestinationNat) = {jump("services")};
   base("nat-output", "nat", NF_INET_LOCAL_OUT, kDestinationNat) = {jump("services")};

@@ -37,6 +37,7 @@ LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool co
 // The flowtable, and the chain that adds flows to it. Both exist only with `offload`.
 inline constexpr char kFlowtableName[] = "service-flows";
 inline constexpr char kOffloadChain[] = "offload-flows";  // "offload" is a word of nft
+inline constexpr char kClusterIpsCheck[] = "cluster-ips-check";
 
 // How connections to a frontend are handled. All frontends of one class share a chain, whatever their Service.
 struct ServiceClass {

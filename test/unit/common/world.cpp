@@ -125,6 +125,9 @@ const abi::NodeFacts& World::node(const NodeSpec& spec) {
   std::vector<abi::Address>& local = addresses_.emplace_back();
   for (const std::string& text : spec.local_addresses) local.push_back(address(text));
   facts.local_addresses = sdk::array(local.data(), local.size());
+  std::vector<abi::Prefix>& cidrs = ranges_.emplace_back();
+  for (const std::string& text : spec.service_cidrs) cidrs.push_back(prefix(text));
+  facts.service_cidrs = sdk::array(cidrs.data(), cidrs.size());
   return facts;
 }
 

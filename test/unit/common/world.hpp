@@ -52,6 +52,7 @@ struct NodeSpec {
   std::vector<std::string> node_port_addresses;
   std::uint64_t version = 1;
   std::vector<std::string> local_addresses;
+  std::vector<std::string> service_cidrs;
 };
 
 // Owns the data that the ABI views point to.

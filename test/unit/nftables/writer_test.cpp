@@ -26,6 +26,9 @@ class NftablesWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesWriterTest);
   CPPUNIT_TEST(dns_and_the_api_server_are_written_first);
   CPPUNIT_TEST(no_service_port_is_divided);
+  CPPUNIT_TEST(unallocated_cluster_ips_are_dropped_last);
+  CPPUNIT_TEST(interrupted_load_drops_unallocated_cluster_ips_last);
+  CPPUNIT_TEST(small_table_is_written_once);
   CPPUNIT_TEST(unwanted_elements_are_removed_last);
   CPPUNIT_TEST(drift_of_every_kind_is_repaired_and_nothing_else);
   CPPUNIT_TEST(a_table_of_another_shape_is_replaced_at_once);
@@ -63,6 +66,57 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{900}, owners.size());
     CPPUNIT_ASSERT(rig.table.batches[0].create_table && !rig.table.batches[0].chains.empty());
     for (std::size_t i = 1; i < rig.table.batches.size(); ++i) CPPUNIT_ASSERT(rig.table.batches[i].chains.empty());
+  }
+
+  // For each transaction: how many rules it writes to the chain that rejects or drops; -1 if it does not write the chain.
+  static std::vector<int> rules_of_check(const NftablesRig& rig) {
+    std::vector<int> found;
+    for (const nftables::Batch& batch : rig.table.batches) {
+      found.push_back(-1);
+      for (const nftables::ChainWrite& chain : batch.chains) {
+        if (chain.spec.name == nftables::kClusterIpsCheck) found.back() = static_cast<int>(chain.spec.rules.size());
+      }
+    }
+    return found;
+  }
+
+  // A Service that is not yet written would be dropped as an unallocated cluster IP.
+  void unallocated_cluster_ips_are_dropped_last() {
+    NftablesRig rig;
+    rig.node.service_cidrs = {"172.30.0.0/16"};
+    rig.write_in_small_chunks();
+    ok(rig, rig.full(many_services(900, 5)));
+    std::vector<int> rules = rules_of_check(rig);
+    CPPUNIT_ASSERT(rules.size() >= 3);
+    CPPUNIT_ASSERT_EQUAL(1, rules.front());
+    CPPUNIT_ASSERT_EQUAL(2, rules.back());
+    for (std::size_t i = 1; i + 1 < rules.size(); ++i) CPPUNIT_ASSERT_EQUAL(-1, rules[i]);
+    rig.restart();
+    ok(rig, rig.full(many_services(900, 5)));
+    CPPUNIT_ASSERT(rig.table.batches.empty());
+  }
+
+  void interrupted_load_drops_unallocated_cluster_ips_last() {
+    NftablesRig rig;
+    rig.write_in_small_chunks();
+    ok(rig, rig.full(many_services(400, 5)));
+    rig.node.service_cidrs = {"172.30.0.0/16"};
+    rig.restart();
+    ok(rig, rig.full(many_services(900, 5)));
+    const std::vector<int> rules = rules_of_check(rig);
+    CPPUNIT_ASSERT(rules.size() >= 2);
+    for (std::size_t i = 0; i < rules.size(); ++i) CPPUNIT_ASSERT_EQUAL(i + 1 == rules.size() ? 2 : -1, rules[i]);
+  }
+
+  void small_table_is_written_once() {
+    NftablesRig rig;
+    rig.node.service_cidrs = {"172.30.0.0/16"};
+    ok(rig, rig.full(many_services(3, 2)));
+    CPPUNIT_ASSERT(std::vector<int>{2} == rules_of_check(rig));
+    std::size_t written = 0;
+    for (const nftables::ChainWrite& chain : rig.table.batches.front().chains)
+      written += chain.spec.name == nftables::kClusterIpsCheck;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, written);
   }
 
   void unwanted_elements_are_removed_last() {
