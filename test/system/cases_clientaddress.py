@@ -249,6 +249,23 @@ def late_answer(t):
     t.require(seen[0] == POD.ip(t.family), f"the endpoint saw {seen}")
 
 
+@own_daemon(None, "after kill -9 no client is shown with the address of one that the killed process served",
+            **(OWN | {"protocols": ("udp",), "backends": ["userspace"]}))
+def killed(t):
+    """The entries of the killed process are still there, and the ports of their sockets are used again."""
+    setting = "net.ipv4.ip_local_port_range"
+    before = t.topology.run("node", "sysctl", "-n", setting).stdout.strip()
+    t.topology.run("node", "sysctl", "-qw", f"{setting}=40000 40063")
+    t.defer(lambda: t.topology.run("node", "sysctl", "-qw", f"{setting}={before}"))
+    service = t.service([ready(E1)])
+    t.settle()
+    t.expect_one(POD, service.cluster(), kept(E1), questions=24)
+    t.bench.daemon.kill()
+    t.bench.start_daemon()
+    t.settle()
+    t.expect_one(EXT, service.cluster(), masqueraded(E1), questions=12)
+
+
 @own_daemon(None, "the status says that client addresses are kept, or names the capability that is missing and the remedy",
             families=a.FAMILIES, sources=("manifests",), backends=("iptables", "userspace"), variants=("nft",))
 def in_the_status(t):

@@ -183,7 +183,10 @@ ClientSockets::Opened ClientSockets::connect_from_here(int type, const Wanted& w
     opened.source = Source::kClient;
     if (wanted.has_data) acknowledge_with_data(opened.socket.get());
     opened.error = connect_to(opened.socket, wanted.endpoint);
-    if (opened.error == 0) return opened;
+    if (opened.error == 0) {
+      if (type == SOCK_DGRAM) remove_earlier_entry(opened.socket, wanted.endpoint);
+      return opened;
+    }
   }
   opened.socket.reset();
   return opened;
@@ -244,6 +247,11 @@ int ClientSockets::renew_udp(const SocketAddress& entry, const SocketAddress& en
 void ClientSockets::remove_entry(std::uint8_t protocol, const SocketAddress& entry,
                                  const SocketAddress& endpoint) noexcept {
   if (entry.family() != AF_UNSPEC) conntrack_.remove({protocol, entry, endpoint});
+}
+
+void ClientSockets::remove_earlier_entry(const lib::Fd& socket, const SocketAddress& endpoint) noexcept {
+  SocketAddress local;
+  if (name_of(socket, local) == 0) conntrack_.remove({IPPROTO_UDP, local, endpoint});
 }
 
 }  // namespace sluice::userspace

@@ -72,6 +72,10 @@ class ClientSockets {
   // Removes the entry of a socket whose dial failed, or of a UDP client that ends.
   void remove_entry(std::uint8_t protocol, const SocketAddress& entry, const SocketAddress& endpoint) noexcept;
 
+  // Removes what a killed process left for the same port. Otherwise the endpoint sees a client of that process. Call after
+  // connect() of a UDP socket with an address of the node, and before its first datagram.
+  void remove_earlier_entry(const lib::Fd& socket, const SocketAddress& endpoint) noexcept;
+
   Conntrack& conntrack() noexcept { return conntrack_; }
 
  private:

@@ -54,7 +54,9 @@ int UdpRelay::State::connect_socket(const EndpointPtr& endpoint, const UdpClient
     }
     (opened.source == ClientSockets::Source::kNode ? statistics.clients_hidden : statistics.clients_lost).add();
   }
-  return connect_udp(target, mark, client.socket);
+  const int error = connect_udp(target, mark, client.socket);
+  if (error == 0 && client_sockets != nullptr) client_sockets->remove_earlier_entry(client.socket, target);
+  return error;
 }
 
 void UdpRelay::State::close(Client& client) noexcept {
