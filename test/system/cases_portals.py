@@ -4,9 +4,12 @@
 and what happens to them when the daemon ends or another process writes."""
 
 import errno
+import os
+import signal
 
 from cases_conntrack import everywhere
 from cases_resilience import wait_changes
+from cases_stopdrain import drains
 from lib import foreign, talk
 from lib.addresses import E1, E2, E3, E4, FAMILIES, NODE as FIRST, V4, V6
 from lib.cases import DROPPED, EXT, NODE, POD, UNTOUCHED, case, kept, masqueraded, own_daemon, untouched
@@ -298,6 +301,8 @@ def terminated(t):
     before = foreign.ruleset(t.topology)
     status = t.bench.daemon.stop()
     t.require(status == 0, f"exit status {status} on SIGTERM")
+    for process in drains(t):  # unless the daemon runs under systemd or in a container, connections continue for 30 s
+        os.kill(process, signal.SIGTERM)
     t.require(talk.receive(client) in (talk.END, talk.RESET), "the client's end goes on")
     t.require(foreign.ruleset(t.topology) == before, "the rules changed at SIGTERM")
     t.bench.start_daemon()
