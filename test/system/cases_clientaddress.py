@@ -250,7 +250,7 @@ def late_answer(t):
 
 
 @own_daemon(None, "after kill -9 no client is shown with the address of one that the killed process served",
-            **(OWN | {"protocols": ("udp",), "backends": ["userspace"]}))
+            **(OWN | {"backends": ["userspace"]}))
 def killed(t):
     """The entries of the killed process are still there, and the ports of their sockets are used again."""
     setting = "net.ipv4.ip_local_port_range"
