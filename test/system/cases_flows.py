@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Userspace mode and tracked flows: a UDP client that keeps its port is never stuck on a port that no process holds."""
 
-import os
 import re
-import signal
 import time
 
 from lib import addresses as a
