@@ -107,9 +107,10 @@ def bench(run):
     them with tiny sizes and compares nothing."""
     forms = (("smoke", "bench", "the benchmark", 3600, 135), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
-    # CPU time is compared with CPU time of the same run, so other steps may run beside it.
-    made = [Step("bench", "core", [run.built("test/tools/corescale"), *(["--full"] if run.long else [])], 1200 if run.long else 300,
-                 needs=READY, after=(PROGRAMS,), expected=120 if run.long else 20)]
+    # Heap memory and instructions, which other programs do not change.
+    core = [run.built("test/tools/corescale"), *(["--full"] if run.long else [])]
+    made = [Step("bench", name, [*core, *words], 3600 if run.long else 300, needs=READY, after=(PROGRAMS,), expected=expected)
+            for name, words, expected in (("core", [], 6), ("core-instructions", ["--instructions"], 30))]
     for name, program, title, limit, tiny in forms:
         command = ["python3", run.test("bench", f"{program}.py"), "--builddir", run.build]
         about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",)}

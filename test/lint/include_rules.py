@@ -85,6 +85,7 @@ THIRD_PARTY = {
     "protozero/": ("core/kube/decode/protobuf_reader.cpp",),
     "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "core/observe/metrics/label_text.cpp", "test/unit/kube/"),
+    "valgrind/": ("test/tools/corescale_instructions.cpp",),
     "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/",
                   "test/precompiled.hpp"),
     # For the constants; the calls are in lib/inotify.cpp.

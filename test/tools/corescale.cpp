@@ -1,16 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// corescale: how the cost of the core grows with the cluster. Drives it without a daemon, a source and a backend, and
-// measures CPU time and heap memory at three sizes of each path. The exponent of the power law that fits must not
-// exceed kMostExponent, and bytes for each endpoint and Service have bounds. From the exponent of CPU time, what caches
-// add is subtracted: the exponent of one random access to as much memory.
-//   corescale [--full] [--path WORD] [--runs MOST]
+// corescale: how the cost of the core grows with the cluster. Drives it without a daemon, a source and a backend, at three
+// sizes of each path. The exponent of the power law that fits must not exceed kMostExponent, and bytes for each endpoint
+// and Service have bounds.
+//   corescale [--full] [--path WORD]                 heap memory; CPU time is printed only, because caches and other
+//                                                    programs change it
+//   corescale --instructions [--full] [--path WORD]  instructions, which valgrind counts: it is in PATH
 // Prints TAP; comments have what was measured. Without --full, the sizes are smaller.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -18,6 +18,7 @@
 
 #include "core/base/memory.hpp"
 #include "corescale_cost.hpp"
+#include "corescale_instructions.hpp"
 #include "corescale_paths.hpp"
 
 namespace corescale {
@@ -25,15 +26,10 @@ namespace {
 
 // n log n has about 1.1 at these sizes, n^2 has 2.
 constexpr double kMostExponent = 1.1;
-// Other processes only add to CPU time, so the least of some runs is compared. As long as an exponent is above the
-// bound, more runs follow: those of a quadratic path converge to 2.
-constexpr int kFewestRuns = 2;
-constexpr int kMostRuns = 15;
-// Of the exponent of CPU time: more than this is never subtracted.
-constexpr double kMostForCaches = 0.6;
-static_assert(2 - kMostForCaches > kMostExponent, "a quadratic path must fail");
-// Shorter phases take less than the clock and the scheduler add.
-constexpr double kShortest = 0.0005;
+// What a path costs without any object, about.
+constexpr double kFixedInstructions = 100'000;
+constexpr double kFixedAllocations = 1000;
+constexpr double kFixedBytes = 100'000;
 
 class Tap {
  public:
@@ -62,54 +58,32 @@ std::string text(double value) {
 struct Measured {
   std::string name;
   std::vector<std::size_t> sizes;
-  std::vector<Cost> costs;    // the least CPU time of all runs
-  std::vector<double> reads;  // likewise, memory_cost() of the memory of the path
+  std::vector<Cost> costs;
 
   double fit(double (*of)(const Cost&)) const {
     std::vector<Point> points;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      points.push_back({static_cast<double>(sizes[i]), std::max(of(costs[i]), 1e-9)});
-    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) points.push_back({static_cast<double>(sizes[i]), of(costs[i])});
     return exponent(points);
   }
-  double raw_cpu() const {
-    return fit([](const Cost& cost) { return std::max(cost.cpu, kShortest); });
+  double instructions() const {
+    return fit([](const Cost& cost) { return static_cast<double>(cost.instructions) + kFixedInstructions; });
   }
-  double caches() const {
-    std::vector<Point> points;
-    for (std::size_t i = 0; i < sizes.size(); ++i) points.push_back({static_cast<double>(sizes[i]), reads[i]});
-    return std::clamp(exponent(points), 0.0, kMostForCaches);
-  }
-  double cpu() const { return raw_cpu() - caches(); }
   double memory() const {
-    return std::max({fit([](const Cost& cost) { return static_cast<double>(cost.allocations + 1000); }),
-                     fit([](const Cost& cost) { return static_cast<double>(cost.allocated + 100'000); }),
-                     fit([](const Cost& cost) { return static_cast<double>(cost.peak + 100'000); })});
+    return std::max({fit([](const Cost& cost) { return static_cast<double>(cost.allocations) + kFixedAllocations; }),
+                     fit([](const Cost& cost) { return static_cast<double>(cost.allocated) + kFixedBytes; }),
+                     fit([](const Cost& cost) { return static_cast<double>(cost.peak) + kFixedBytes; })});
   }
 };
 
-std::vector<Measured> measure(const Path& path, int most_runs) {
+std::vector<Measured> measure(const Path& path) {
   std::vector<Measured> out;
-  for (int run = 0; run < most_runs; ++run) {
-    const bool good =
-        std::all_of(out.begin(), out.end(), [](const Measured& one) { return one.cpu() <= kMostExponent; });
-    if (run >= kFewestRuns && good) break;
-    for (std::size_t i = 0; i < path.sizes.size(); ++i) {
-      std::vector<Phase> phases = path.run(path.sizes[i]);
-      out.resize(phases.size());
-      const double read = memory_cost(phases.front().cost.peak);
-      for (std::size_t j = 0; j < phases.size(); ++j) {
-        Measured& one = out[j];
-        one.name = phases[j].name;
-        one.sizes = path.sizes;
-        one.costs.resize(path.sizes.size());
-        const double before = one.costs[i].cpu;
-        const double now = phases[j].cost.cpu;
-        one.costs[i] = phases[j].cost;
-        one.costs[i].cpu = run == 0 ? now : std::min(before, now);
-        one.reads.resize(path.sizes.size());
-        one.reads[i] = run == 0 ? read : std::min(one.reads[i], read);
-      }
+  for (const std::size_t size : path.sizes) {
+    std::vector<Phase> phases = path.run(size);
+    out.resize(phases.size());
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      out[i].name = phases[i].name;
+      out[i].sizes = path.sizes;
+      out[i].costs.push_back(phases[i].cost);
     }
   }
   return out;
@@ -120,6 +94,11 @@ void show(const Path& path, const Measured& one) {
   for (std::size_t i = 0; i < one.sizes.size(); ++i) {
     const Cost& cost = one.costs[i];
     const auto each = [&](double value) { return value / static_cast<double>(one.sizes[i]); };
+    if (counts_instructions()) {
+      std::printf("#   %7zu: %8.2f million instructions, %8.0f each\n", one.sizes[i],
+                  static_cast<double>(cost.instructions) * 1e-6, each(static_cast<double>(cost.instructions)));
+      continue;
+    }
     std::printf(
         "#   %7zu: %8.2f ms CPU, %6.2f us each; %8.2f allocations, %7.1f bytes allocated, %7.1f peak, %7.1f held "
         "each\n",
@@ -142,50 +121,52 @@ void judge_bytes(const Path& path, const Measured& first, Tap& tap) {
   one("during the first transaction", static_cast<double>(cost.peak) / size, path.bounds.peak);
 }
 
-void check(const Path& path, int most_runs, Tap& tap) {
-  const std::vector<Measured> measured = measure(path, most_runs);
+void check(const Path& path, Tap& tap) {
+  const std::vector<Measured> measured = measure(path);
   for (const Measured& one : measured) {
     show(path, one);
-    tap.test(path.name + ": " + one.name + ": CPU time has exponent " + text(one.raw_cpu()) + ", with " +
-                 text(one.caches()) + " for caches",
-             one.cpu() <= kMostExponent);
-    tap.test(path.name + ": " + one.name + ": memory has exponent " + text(one.memory()),
-             one.memory() <= kMostExponent);
+    const double found = counts_instructions() ? one.instructions() : one.memory();
+    tap.test(path.name + ": " + one.name + (counts_instructions() ? ": instructions have" : ": memory has") +
+                 " exponent " + text(found),
+             found <= kMostExponent);
   }
-  judge_bytes(path, measured.front(), tap);
+  if (!counts_instructions()) judge_bytes(path, measured.front(), tap);
 }
 
-// The check finds what it must find.
+// The check finds what it must find. Copies of memory take few instructions.
 void check_itself(Tap& tap) {
+  const std::string quadratic = counts_instructions() ? "quadratic in time" : "quadratic in allocated bytes";
   for (const Path& path : known_paths()) {
-    const Measured one = measure(path, kFewestRuns).at(0);
-    const double highest = std::max(one.cpu(), one.memory());
-    tap.test("the check of a path " + path.name + ": exponent " + text(highest),
-             path.name == "linear" ? highest <= kMostExponent : highest > 1.5);
+    if (path.name != "linear" && path.name != quadratic) continue;
+    const Measured one = measure(path).at(0);
+    const double found = counts_instructions() ? one.instructions() : one.memory();
+    tap.test("the check of a path " + path.name + ": exponent " + text(found),
+             path.name == quadratic ? found > 1.5 : found <= kMostExponent);
   }
 }
 
 int run(int count, char** words) {
   bool full = false;
-  int most_runs = kMostRuns;
+  bool instructions = false;
   std::string word;
   for (int i = 1; i < count; ++i) {
     if (std::strcmp(words[i], "--full") == 0) {
       full = true;
+    } else if (std::strcmp(words[i], "--instructions") == 0) {
+      instructions = true;
     } else if (std::strcmp(words[i], "--path") == 0 && i + 1 < count) {
       word = words[++i];
-    } else if (std::strcmp(words[i], "--runs") == 0 && i + 1 < count) {
-      most_runs = std::atoi(words[++i]);
     } else {
-      std::fprintf(stderr, "usage: corescale [--full] [--path WORD] [--runs MOST]\n");
+      std::fprintf(stderr, "usage: corescale [--instructions] [--full] [--path WORD]\n");
       return 2;
     }
   }
+  if (instructions && !counts_instructions()) return run_counted(words);
   sluice::base::share_one_heap();
   Tap tap;
   if (word.empty()) check_itself(tap);
-  for (const Path& path : core_paths(full)) {
-    if (path.name.find(word) != std::string::npos) check(path, most_runs, tap);
+  for (const Path& path : core_paths(full, instructions)) {
+    if (path.name.find(word) != std::string::npos) check(path, tap);
   }
   return tap.end();
 }

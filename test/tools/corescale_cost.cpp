@@ -12,10 +12,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <new>
-#include <random>
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "corescale_instructions.hpp"
 
 namespace {
 
@@ -88,10 +88,12 @@ void settle_heap() {
 Meter::Meter() : cpu_(0), allocations_(allocations), allocated_(allocated), held_(held) {
   peak = held_;
   cpu_ = cpu_seconds();
+  begin_counting();
 }
 
 Cost Meter::read() const {
   Cost out;
+  out.instructions = end_counting();
   out.cpu = cpu_seconds() - cpu_;
   out.allocations = allocations - allocations_;
   out.allocated = allocated - allocated_;
@@ -115,28 +117,6 @@ double exponent(const std::vector<Point>& points) {
     along += x * x;
   }
   return up / along;
-}
-
-double memory_cost(std::size_t bytes) {
-  struct Block {
-    Block* next = nullptr;
-    std::array<char, 1024 - sizeof(Block*)> rest{};
-  };
-  constexpr std::size_t kFewestBlocks = 64;
-  constexpr std::size_t kReads = 200'000;
-  std::vector<Block> blocks(std::max(bytes / sizeof(Block), kFewestBlocks));
-  std::vector<Block*> order;
-  order.reserve(blocks.size());
-  for (Block& block : blocks) order.push_back(&block);
-  std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
-  for (std::size_t i = 0; i < order.size(); ++i) order[i]->next = order[(i + 1) % order.size()];
-  const double begin = cpu_seconds();
-  Block* at = order.front();
-  for (std::size_t i = 0; i < kReads; ++i) {
-    at = at->next;
-    ++at->rest.front();
-  }
-  return (cpu_seconds() - begin) / kReads;
 }
 
 }  // namespace corescale

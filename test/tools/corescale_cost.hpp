@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The cost of a piece of work: CPU time of the whole process, and heap memory with what malloc() adds to each block.
-// Bytes and numbers of allocations are the same in every run; CPU time is not.
+// The cost of a piece of work: CPU time and instructions of the whole process, and heap memory with what malloc() adds
+// to each block. Instructions, bytes and numbers of allocations are about the same in every run; CPU time is not.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@ namespace corescale {
 
 struct Cost {
   double cpu = 0;                 // seconds, user and system, of all threads
+  std::uint64_t instructions = 0;  // number; 0: not counted
   std::uint64_t allocations = 0;  // number
   std::uint64_t allocated = 0;    // bytes in total, those that were freed included
   std::size_t peak = 0;           // bytes: maximum of what was held, beyond what was held before
@@ -26,6 +27,7 @@ void settle_heap();
 class Meter {
  public:
   Meter();
+  // Once: it ends the counting of instructions.
   Cost read() const;
 
  private:
@@ -43,9 +45,5 @@ struct Point {
 // The exponent b of the power law cost = a × size^b that fits best: the slope of a line through the logarithms.
 // REQUIRES: two or more sizes, costs above 0.
 double exponent(const std::vector<Point>& points);
-
-// CPU seconds to read one of as many blocks of 1 KiB as fit into `bytes`, in random order. Only caches and page tables
-// make them grow.
-double memory_cost(std::size_t bytes);
 
 }  // namespace corescale

@@ -20,6 +20,7 @@ namespace lib = sluice::lib;
 namespace model = sluice::model;
 
 constexpr std::size_t kChanges = 10;
+constexpr std::size_t kCountedShorter = 10;  // how much smaller the sizes are while instructions are counted
 constexpr std::size_t kChunk = 16'384;  // bytes of a body that arrive at once
 
 template <class Work>
@@ -87,12 +88,13 @@ std::vector<Phase> decoding(std::size_t endpoints, kube::Encoding encoding) {
 
 }  // namespace
 
-std::vector<Path> core_paths(bool full) {
+std::vector<Path> core_paths(bool full, bool counted) {
   const auto sizes = [&](std::size_t largest, std::size_t shorter) {
     if (!full) largest /= shorter;
+    if (counted) largest /= kCountedShorter;
     return std::vector<std::size_t>{largest / 4, largest / 2, largest};
   };
-  const std::size_t services = full ? 5000 : 1000;
+  const std::size_t services = (full ? 5000 : 1000) / (counted ? kCountedShorter : 1);
   return {
       {"endpoints of one Service",
        sizes(50'000, 1),
