@@ -84,5 +84,6 @@ def saved_listing(t):
     stop(t)
     kinds[6].set_endpoints([])
     t.bench.start_daemon()
-    require_read(t, False, "with a missed change")
+    # Both families share the generation of nf_tables: if one writes the change before the other has begun, the other reads.
+    t.require(metrics.scrape(t).count(SAVED) >= 1, "with a missed change: no saved listing was used")
     t.require(0 < nftables.kernel_writes(t) < 30, f"a missed change: {nftables.kernel_writes(t):.0f} writes")
