@@ -17,7 +17,7 @@ RPM="rpm"
 CLUSTER="containerd runc containernetworking-plugins busybox-static mmdebstrap gcc libc6-dev iproute2 iptables nftables conntrack ipset openssl
   python3 util-linux dropbear-bin openssh-client"
 TEST="libcppunit-dev ccache codespell conntrack git iproute2 ipset iputils-ping iptables nftables procps python3 python3-jsonschema python3-yaml openssl clang
-  libclang-rt-dev libc++-dev libc++abi-dev lld llvm abigail-tools cmake doxygen man-db prometheus util-linux binutils valgrind
+  libclang-rt-dev libc++-dev libc++abi-dev lld llvm abigail-tools cmake doxygen man-db prometheus util-linux binutils valgrind rustc
   $PACKAGE $RPM lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"

@@ -46,3 +46,30 @@ skew_daemon() {
   shift 2
   ${COMPILER:-$CXX -std=c++17} -O0 -Wall -I"$include" "$@" "$SLUICE_SRCDIR/test/abi/skew/daemon.cpp" -o "$file" -ldl
 }
+
+# names: the lines "struct NAME FIELD", "enum NAME VALUE", "class NAME METHOD" of all headers in $SLUICE_ABI_HEADERS.
+names() {
+  sed 's|//.*||' "$SLUICE_ABI_HEADERS"/*.hpp | awk '
+    /^(struct|class|enum( class)?) [A-Za-z]+[^;]*\{/ {
+      kind = $1; name = $2 == "class" ? $3 : $2; sub(/[:{].*/, "", name); inside = 1
+      if (kind != "enum") next
+    }
+    inside && kind == "enum" {
+      text = $0; sub(/^.*\{/, "", text)
+      while (match(text, /k[A-Z][A-Za-z0-9]*/)) {
+        print kind, name, substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH)
+        sub(/^[^,]*,?/, "", text)
+      }
+    }
+    inside && /\}/ { inside = 0; next }
+    inside && kind == "class" && /virtual/ && match($0, /[a-z_]+\(/) {
+      print kind, name, substr($0, RSTART, RLENGTH - 1)
+    }
+    inside && kind == "struct" && /noexcept;/ && match($0, /\(\*[a-z_]+\)/) {
+      print kind, name, substr($0, RSTART + 2, RLENGTH - 3); next
+    }
+    inside && kind == "struct" && /;/ {
+      field = $0; sub(/;.*/, "", field); sub(/\[.*/, "", field); sub(/.*[ *]/, "", field)
+      if (field != "") print kind, name, field
+    }'
+}

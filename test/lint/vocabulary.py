@@ -52,7 +52,7 @@ RETIRED = [
 GENERIC = r"seen_?|Seen|others_?|Others|look_?|Look|(?<!FUZZ_TARGET\()values_?|Values|say_\w+"
 
 # Names of the frozen ABI and of the SDK, which backends of third parties use, and of maps in the kernel.
-FROZEN = {"kCreatePredecessorServes", "predecessor_serves", "service-treatments", "nodeport-treatments"}
+FROZEN = {"kCreatePredecessorServes", "SLUICE_CREATE_PREDECESSOR_SERVES", "CREATE_PREDECESSOR_SERVES", "predecessor_serves", "service-treatments", "nodeport-treatments"}
 
 WORDS = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), advice) for words, advice in RETIRED]
 WHOLE_NAME = re.compile(rf"(?<![\w.])(?:{GENERIC})\b")

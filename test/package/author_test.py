@@ -22,7 +22,7 @@ from outcome import Tests, require, succeed
 from package_test import Packages, ended, fetch, foreign, make_archive
 
 SRC = Path(__file__).resolve().parents[2]
-TOOLS = ("autoconf", "automake", "cmake", "g++", "libtool", "make", "pkg-config", "sudo")
+TOOLS = ("autoconf", "automake", "cmake", "g++", "libtool", "make", "pkg-config", "rustc", "sudo")
 BACKEND = "com.example.dpu"
 HOME = "/srv/author"
 
@@ -128,6 +128,20 @@ class Author:
         said = self.walk(5, begins="cd ..")
         require("# FAIL:  0" in said and "# PASS:  0" not in said, said)
         self.require_plugin(f"{HOME}/dpu-autotools/.libs/{BACKEND}.so")
+
+    def test_c(self):
+        """a skeleton in C builds, passes its tests and those of the kit"""
+        self.bind(6, "c")
+
+    def test_rust(self):
+        """a skeleton in Rust builds, passes its tests and those of the kit"""
+        self.bind(7, "rust")
+
+    def bind(self, number, language):
+        said = self.walk(number, begins="cd ..")
+        require("1..23" in said and "not ok" not in said, said)
+        require("# 5 passed, 0 failed, 0 skipped" in said, said)
+        self.require_plugin(f"{HOME}/dpu-{language}/{BACKEND}.so")
 
 
 def main():

@@ -37,7 +37,9 @@ done
 check "no name" refuses 2 "NAME of the backend is missing"
 check "two names" refuses 2 "are two" dpu npu
 check "an unknown option" refuses 2 "unknown option '--colour'" --colour dpu
-check "another build" refuses 2 "cmake or autotools" --build meson dpu
+check "another build" refuses 2 "for c++, which has: cmake autotools" --build meson dpu
+check "a build of another language" refuses 2 "for rust, which has: make" --language rust --build cmake dpu
+check "another language" refuses 2 "c, c++ or rust" --language go dpu
 check "an option without its value" refuses 2 "--directory wants a value" dpu --directory
 check "an empty value" refuses 2 "--directory wants a value" dpu --directory=
 check "an invalid licence" refuses 2 "no SPDX identifier" --license 'my own' dpu
@@ -81,16 +83,19 @@ begins_with() {
   printf '%s\n' "$@" | diff - "$file" | grep '^<' && { head -4 "$file"; return 1; }
   return 0
 }
-for build in cmake autotools; do
-  check "every placeholder is replaced, $build" made --build $build --copyright 'A & B, Inc. \1' --license MIT a-b.c2
-  check "licence and copyright holder are in the first lines, $build" begins_with a-b.c2/backend.cpp \
+for words in "c++ cmake" "c++ autotools" "c make" "rust make"; do
+  language=${words% *}
+  build=${words#* }
+  case $language in c++) backend=backend.cpp ;; c) backend=backend.c ;; rust) backend=backend.rs ;; esac
+  check "every placeholder is replaced, $words" made --language "$language" --build "$build" --copyright 'A & B, Inc. \1' --license MIT a-b.c2
+  check "licence and copyright holder are in the first lines, $words" begins_with "a-b.c2/$backend" \
     '// Copyright 2023 A & B, Inc. \1' '// SPDX-License-Identifier: MIT'
-  for file in a-b.c2/*.cpp a-b.c2/*.hpp a-b.c2/CMakeLists.txt a-b.c2/configure.ac a-b.c2/Makefile.am; do
+  for file in a-b.c2/*.c a-b.c2/*.cpp a-b.c2/*.h a-b.c2/*.hpp a-b.c2/*.rs a-b.c2/CMakeLists.txt a-b.c2/configure.ac a-b.c2/Makefile a-b.c2/Makefile.am; do
     [ ! -e "$file" ] || check "$file names them" grep -q 'SPDX-License-Identifier: MIT' "$file"
   done
   rm -r a-b.c2
-  check "without a licence, $build" made --build=$build --license=none --directory=-x a
-  check "no file names a licence, $build" sh -c '! grep -rniE "spdx|copyright|licen[cs]e" ./-x'
+  check "without a licence, $words" made --language="$language" --build="$build" --license=none --directory=-x a
+  check "no file names a licence, $words" sh -c '! grep -rniE "spdx|copyright|licen[cs]e" ./-x'
   rm -r ./-x
 done
 check "sluice-plugin-new --version" sh -c "sluice-plugin-new --version | grep -qx 'sluice-plugin-new [0-9.]*'"

@@ -62,9 +62,19 @@ exports_entry_only() {
   [ "$(nm -D --defined-only "$1" | awk '{ print $NF }')" = sluice_plugin_entry ] || { nm -D --defined-only "$1"; return 1; }
 }
 as_the_daemon() { "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run; }
+# The example of the folder, as block 2 runs it.
+runs_with_the_daemon() {
+  cp "$1/com.example.dpu.so" "$prefix/lib/sluice/plugins/" || return 1
+  unshare --net timeout --preserve-status 3 sluiced --proxy-mode com.example.dpu --manifests "$1/example.yaml" \
+    --hostname-override node-1 --state-dir "$1/try" >"$1/log" 2>&1 || { cat "$1/log"; return 1; }
+  has_line "$1/try/backends/com.example.dpu/ipv4/"* '^10.96.0.80:80 to 10.1.0.11:8080 10.1.0.12:8080$' || return 1
+  has_line "$1/log" '(IPv4): .* 1 kernel writes' || return 1
+  unshare --net sluiced --cleanup --state-dir "$1/try" || return 1
+  [ -z "$(ls -A "$1/try/backends/com.example.dpu")" ] || { ls -R "$1/try/backends"; return 1; }
+}
 has_line() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
 
-check "the guide has the blocks that this test runs" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 5 ]"
+check "the guide has the blocks that this test runs" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 7 ]"
 made=$away/work/com.example.dpu
 if have cmake; then
   check "block 1 makes a backend" begins 1 sluice-plugin-new
@@ -119,6 +129,27 @@ if have git; then
 else
   skip "git ignores all generated files" "git is not installed"
 fi
+# The blocks of C and Rust begin in the folder of the one before, and end with the conformance kit.
+echo "$made" >"$away/cwd"
+for language in c rust; do
+  case $language in c) number=6 compiler=gcc ;; rust) number=7 compiler=${RUSTC:-rustc} ;; esac
+  made=$away/work/dpu-$language
+  check "block $number makes a backend in $language" begins $number "sluice-plugin-new --language $language"
+  if ! have $compiler; then
+    skip "a backend in $language" "$compiler is not installed"
+    continue
+  fi
+  if [ "$(id -u)" != 0 ] || ! unshare --net true 2>/dev/null; then
+    skip "a backend in $language" "the kit needs root and a network namespace"
+    continue
+  fi
+  check "it builds, passes its tests and those of the kit, $language" walk $number
+  check "they are the same tests as in C++, $language" has_line "$away/blocks/$number.out" '^ok 23 - '
+  check "in each of the three groups of the kit, $language" has_line "$away/blocks/$number.out" '^# 5 passed, 0 failed, 0 skipped$'
+  check "it exports its entry only, $language" exports_entry_only "$made/com.example.dpu.so"
+  check "the loader of the daemon loads and calls it, $language" as_the_daemon "$made/com.example.dpu.so"
+  check "the daemon runs it, $language" runs_with_the_daemon "$made"
+done
 if [ "${SLUICE_LONG:-0}" != 0 ]; then
   check "make distcheck" make -C "$made" distcheck
 else

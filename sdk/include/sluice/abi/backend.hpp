@@ -58,6 +58,24 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 //        v
 //     released      the library may be unmapped after the release() of its last object
 //
+// The contract of each call. A failure is any code but kOk, unless the row says otherwise.
+//
+//     call            state before        limit   effect of a failure
+//     create          none                 10 s   the backend is rejected: a start ends, a reload keeps the active backend
+//     probe           created              10 s   the same
+//     prepare         probed               10 s   --init-only fails
+//     claims          probed, active        1 s   at a start or swap it fails; later logged, and called again
+//     import_clients  probed, active       10 s   session affinity is lost, and the swap continues
+//     apply           probed, active       60 s   a full transaction follows, later each time; a swap is rolled back.
+//                                                 kNeedFull for a delta is no failure: it follows at once
+//     verify          active               10 s   kNeedFull: a full transaction follows. Otherwise logged
+//     services        active               10 s   sluicectl prints the error
+//     export_clients  active               10 s   session affinity is lost, and the swap continues
+//     retire          probed to retiring   60 s   called again within a second. kRetry is no failure
+//     cleanup         created              60 s   --cleanup prints the error, and fails
+//     extension       created to retiring         cannot fail
+//     release         each                  5 s   cannot fail
+//
 // Several objects of one backend and family may exist at the same time, even of two builds: an active one, draining ones,
 // and one that only probes.
 // Failure: a method must not throw. It fills `error` and returns a Code. After a failed apply(), the next transaction is

@@ -1,0 +1,839 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plugin ABI for C11 and for what can call C, the same as <sluice/abi/abi.hpp>. sdk/tools/bindings makes it from
+// the C++ headers.
+//
+// A pointer to an interface, for example struct sluice_host*, points to a struct whose first member points to a table
+// of functions. Call one with the object as its first argument: host->methods->now(host). An object of your own begins
+// with the same member. No function may let an exception or a longjmp() leave it.
+//
+// Enumerations are integers, because minor versions may add values.
+#ifndef SLUICE_ABI_H
+#define SLUICE_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define SLUICE_ASSERT(test) static_assert(test, #test)
+#else
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#error "The ABI of Sluice takes C11 or later"
+#endif
+#define SLUICE_ASSERT(test) _Static_assert(test, #test)
+#endif
+#if UINTPTR_MAX != UINT64_MAX
+#error "the plugin ABI of Sluice is for 64-bit machines (LP64)"
+#endif
+
+// ---- types ----------------------------------------------------------------------------------------------------------
+// Types that are passed between sluiced and a backend.
+//
+// All types have standard layout, are trivially copyable and own nothing. A view is valid until the call that received
+// it returns; the callee must copy data that it keeps.
+//
+// Growth. Each struct is of one of two sorts:
+//   fixed: Embedded in others; never grows. Reserved bytes may get a meaning, with zero for the previous behaviour.
+//   growing: Grows at the end only. A struct that is passed alone starts with `struct_size`; an array has the `stride`
+//     of its elements. The reader must copy min(its own size, the given size or stride) into a zeroed local, so that
+//     old and new binaries are compatible. A callee that fills a struct of the caller (sluice_apply_result,
+//     sluice_error) must not write beyond its `struct_size`, nor change that field. Zero in a field means the behaviour
+//     before the field existed.
+// Reserved members must be written as zero and must not be read.
+//
+// Unknown values: minor versions may add enumeration values and flag bits. Each enumeration states how its reader must
+// handle an unknown value. An unknown flag may be ignored: the behaviour without it stays correct.
+
+// "SLC0" as little-endian bytes: the first word of every plugin descriptor in every major version.
+#define SLUICE_MAGIC 0x30434C53u
+
+// Must be equal in daemon and plugin.
+#define SLUICE_MAJOR 1u
+
+// Incremented with additions. The daemon never rejects a plugin because of a different minor.
+#define SLUICE_MINOR 0u
+
+// Fixed. UTF-8, not NUL-terminated. `data` may be null if `size` is 0. Names are passed unchanged from the API server,
+// so a backend must validate them before it passes them to other programs. The daemon replaces control characters in
+// texts of a backend by spaces.
+struct sluice_string_view {
+  const char* data;
+  uint64_t size;  // bytes
+};
+SLUICE_ASSERT(sizeof(struct sluice_string_view) == 16 &&
+              offsetof(struct sluice_string_view, size) == 8);
+
+// Fixed. `count` elements, `stride` bytes apart; each use names the element type. `data` may be null if `count` is 0.
+// `data` must be aligned for the element type of the writer, and `stride` must be a multiple of that alignment.
+struct sluice_array_view {
+  const void* data;
+  uint64_t count;
+  uint32_t stride;  // bytes from one element to the next
+  uint32_t reserved;
+};
+SLUICE_ASSERT(sizeof(struct sluice_array_view) == 24 &&
+              offsetof(struct sluice_array_view, stride) == 16);
+
+// The result of a call, which determines how the caller continues. An unknown value is treated as SLUICE_CODE_INTERNAL.
+// In all headers, "kernel" includes any other data plane that the backend programs.
+typedef int32_t sluice_code;
+enum {
+  SLUICE_CODE_OK = 0,
+  // temporary failure: call again later. sluice_backend_methods.retire() defines its own meaning
+  SLUICE_CODE_RETRY = 1,
+  SLUICE_CODE_NEED_FULL = 2,  // the state differs from the base of the request: a full transaction is required
+  SLUICE_CODE_INVALID = 3,  // the request or a setting is invalid; a retry cannot succeed
+  SLUICE_CODE_UNSUPPORTED = 4,  // not supported by this backend or kernel
+  SLUICE_CODE_DENIED = 5,  // missing privileges
+  SLUICE_CODE_KERNEL = 6,  // the kernel, or a tool that configures it, reported an error
+  SLUICE_CODE_INTERNAL = 7,  // a defect of the callee
+};
+
+// The values are the IP versions. A family without its feature in the descriptor is never passed.
+typedef uint8_t sluice_family;
+enum {
+  SLUICE_FAMILY_IPV4 = 4,
+  SLUICE_FAMILY_IPV6 = 6,
+};
+
+// The values are the IANA protocol numbers. A backend must report service ports of an unknown or unsupported protocol
+// with sluice_host_methods.service_port_failed().
+typedef uint8_t sluice_protocol;
+enum {
+  SLUICE_PROTOCOL_TCP = 6,
+  SLUICE_PROTOCOL_UDP = 17,
+  SLUICE_PROTOCOL_SCTP = 132,
+};
+
+// Fixed. Network byte order. IPv4 uses the first four bytes; the others must be zero.
+struct sluice_address {
+  uint8_t bytes[16];
+};
+SLUICE_ASSERT(sizeof(struct sluice_address) == 16);
+
+// Fixed. A canonical CIDR: bits after `length` must be zero.
+struct sluice_prefix {
+  struct sluice_address address;
+  uint8_t length;  // bits: 0..32 or 0..128
+  uint8_t reserved[7];
+};
+SLUICE_ASSERT(sizeof(struct sluice_prefix) == 24 &&
+              offsetof(struct sluice_prefix, length) == 16);
+
+// Growing. The caller provides zeroed memory, and the callee fills it. `object` and `message` must be UTF-8 and
+// NUL-terminated, truncated between two characters if too long. With SLUICE_CODE_OK it is ignored.
+struct sluice_error {
+  uint32_t struct_size;  // set by the caller
+  int32_t os_errno;  // 0 if no system call failed
+  char object[240];  // the object that failed, for example "shop/cart:http"; may be empty
+  char message[520];  // one sentence: object, action, cause, remedy
+};
+SLUICE_ASSERT(sizeof(struct sluice_error) == 768 &&
+              offsetof(struct sluice_error, object) == 8 &&
+              offsetof(struct sluice_error, message) == 248);
+
+// Growing. One flattened setting: key "a.b[0].c". Keys are unique. The value is the scalar as written, without quotes;
+// null is "". Keys that begin with "ipvs." or "userspace." come from kube-proxy's document; only the backend with that
+// id receives them.
+struct sluice_option {
+  struct sluice_string_view key;
+  struct sluice_string_view value;
+};
+SLUICE_ASSERT(sizeof(struct sluice_option) == 32 &&
+              offsetof(struct sluice_option, value) == 16);
+
+// ---- service --------------------------------------------------------------------------------------------------------
+// A resolved service port: one (Service, port) pair for one IP family, with all Kubernetes policy already applied. A
+// backend needs no knowledge beyond this.
+
+// Fixed. The identity of a service port within one family. Printed as "namespace/name:port", or "namespace/name" for an
+// unnamed port. The protocol is part of the identity, but not of the printed name.
+struct sluice_service_port_key {
+  struct sluice_string_view service_namespace;
+  struct sluice_string_view service_name;
+  struct sluice_string_view port_name;
+  sluice_protocol protocol;
+  uint8_t reserved[7];
+};
+SLUICE_ASSERT(sizeof(struct sluice_service_port_key) == 56 &&
+              offsetof(struct sluice_service_port_key, port_name) == 32 &&
+              offsetof(struct sluice_service_port_key, protocol) == 48);
+
+// A backend must ignore frontends of an unknown kind.
+typedef uint8_t sluice_frontend_kind;
+enum {
+  SLUICE_FRONTEND_KIND_CLUSTER_IP = 1,  // spec.clusterIPs of this family; exactly one per service port
+  SLUICE_FRONTEND_KIND_EXTERNAL_IP = 2,  // spec.externalIPs
+  SLUICE_FRONTEND_KIND_LOAD_BALANCER = 3,  // status.loadBalancer.ingress[].ip with ipMode VIP
+  SLUICE_FRONTEND_KIND_NODE_PORT = 4,  // the address is all zero: see sluice_node_facts.node_port_addresses
+};
+
+// Growing. An address and port to which clients connect. The protocol is that of the key. Several frontends of one
+// service port may have the same address and port, for example an external IP that is also the load balancer IP: the
+// restrictions of all of them apply.
+//
+// The endpoints that receive new connections:
+//   SLUICE_FRONTEND_KIND_CLUSTER_IP: The Local list with SLUICE_INTERNAL_POLICY_LOCAL, otherwise the Cluster list.
+//   all others: With SLUICE_EXTERNAL_POLICY_LOCAL the Local list, and the client address must be preserved; otherwise
+//     the Cluster list. Traffic from pods of this node (sluice_node_facts.detector) and from the node itself always
+//     uses the Cluster list, unless the data plane supports only one list for all clients.
+//   SLUICE_FRONTEND_KIND_LOAD_BALANCER: With sluice_service_port.source_ranges, traffic of clients outside of them must
+//     be dropped, including pods and the node; traffic of the node to the address is allowed if a range contains the
+//     node IP. The ranges do not apply to other kinds, in particular not to node ports.
+// If the selected list is empty, connections must be rejected; or dropped, if it is the Local list and
+// SLUICE_HAS_ANY_ENDPOINT is set. If there is no endpoint at all, clients outside of the ranges may be rejected, too.
+struct sluice_frontend {
+  struct sluice_address address;
+  uint16_t port;
+  sluice_frontend_kind kind;
+  uint8_t reserved[5];
+};
+SLUICE_ASSERT(sizeof(struct sluice_frontend) == 24 &&
+              offsetof(struct sluice_frontend, port) == 16 &&
+              offsetof(struct sluice_frontend, kind) == 18);
+
+// Flags of an sluice_endpoint. An endpoint in neither list must not receive new connections. It is included because it
+// may have established connections, or because it is local.
+typedef uint16_t sluice_endpoint_flag;
+enum {
+  SLUICE_ENDPOINT_IN_CLUSTER = 1 << 0,  // member of the Cluster list
+  SLUICE_ENDPOINT_IN_LOCAL = 1 << 1,  // member of the Local list
+  SLUICE_ENDPOINT_ON_THIS_NODE = 1 << 2,  // its pod runs on this node
+  SLUICE_ENDPOINT_READY = 1 << 3,
+  SLUICE_ENDPOINT_SERVING = 1 << 4,
+  SLUICE_ENDPOINT_TERMINATING = 1 << 5,
+};
+
+// Growing.
+struct sluice_endpoint {
+  struct sluice_address address;
+  uint16_t port;
+  uint16_t flags;  // sluice_endpoint_flag
+  uint32_t reserved;
+};
+SLUICE_ASSERT(sizeof(struct sluice_endpoint) == 24 &&
+              offsetof(struct sluice_endpoint, port) == 16 &&
+              offsetof(struct sluice_endpoint, flags) == 18);
+
+// Flags of a sluice_service_port.
+typedef uint32_t sluice_service_port_flag;
+enum {
+  SLUICE_INTERNAL_POLICY_LOCAL = 1 << 0,  // internalTrafficPolicy: Local
+  SLUICE_EXTERNAL_POLICY_LOCAL = 1 << 1,  // externalTrafficPolicy: Local, if it applies
+  SLUICE_USES_CLUSTER_ENDPOINTS = 1 << 2,  // a frontend uses the Cluster list
+  SLUICE_USES_LOCAL_ENDPOINTS = 1 << 3,  // a frontend uses the Local list
+  SLUICE_HAS_ANY_ENDPOINT = 1 << 4,  // the cluster has an endpoint; always set if one of the lists is not empty
+  SLUICE_SESSION_AFFINITY = 1 << 5,  // sessionAffinity: ClientIP
+};
+
+// Growing. Arrays are sorted: frontends by kind, then in the order of the Service; endpoints by the text "ip:port"
+// (IPv6 "[ip]:port") in byte order, as in kube-proxy.
+struct sluice_service_port {
+  struct sluice_service_port_key key;
+  uint32_t flags;  // sluice_service_port_flag
+  uint32_t affinity_seconds;  // timeout after the last connection; 0 without SLUICE_SESSION_AFFINITY
+  uint16_t health_check_node_port;  // 0: none. The daemon listens there, so rules must accept its traffic
+  uint8_t reserved[6];
+  struct sluice_array_view frontends;  // sluice_frontend
+  struct sluice_array_view source_ranges;  // sluice_prefix; empty: all clients may use the load balancer address
+  struct sluice_array_view endpoints;  // sluice_endpoint
+};
+SLUICE_ASSERT(sizeof(struct sluice_service_port) == 144 &&
+              offsetof(struct sluice_service_port, flags) == 56 &&
+              offsetof(struct sluice_service_port, affinity_seconds) == 60 &&
+              offsetof(struct sluice_service_port, health_check_node_port) == 64 &&
+              offsetof(struct sluice_service_port, frontends) == 72 &&
+              offsetof(struct sluice_service_port, source_ranges) == 96 &&
+              offsetof(struct sluice_service_port, endpoints) == 120);
+
+// ---- node -----------------------------------------------------------------------------------------------------------
+// The facts about the node that a backend needs. Every transaction contains all of them.
+
+// How to recognize traffic from pods of this node. An unknown value must be treated as SLUICE_LOCAL_DETECTOR_KIND_NONE.
+typedef uint32_t sluice_local_detector_kind;
+enum {
+  SLUICE_LOCAL_DETECTOR_KIND_NONE = 0,  // not possible: rules that depend on it must not be programmed
+  SLUICE_LOCAL_DETECTOR_KIND_CIDR = 1,  // source address inside `cidr`
+  SLUICE_LOCAL_DETECTOR_KIND_BRIDGE_INTERFACE = 2,  // arrives through `interface_name`
+  // arrives through an interface whose name starts with `interface_name`
+  SLUICE_LOCAL_DETECTOR_KIND_INTERFACE_NAME_PREFIX = 3,
+};
+
+typedef uint32_t sluice_node_flag;
+enum {
+  SLUICE_NODE_PORTS_MATCH_ALL = 1 << 0,  // every local address serves node ports; node_port_addresses is empty
+  SLUICE_NODE_PORTS_ON_LOCALHOST = 1 << 1,  // IPv4: 127.0.0.0/8 serves them too
+  SLUICE_MASQUERADE_ALL = 1 << 2,  // masquerade all traffic to cluster IPs
+  SLUICE_CONNTRACK_TCP_LIBERAL = 1 << 3,  // nf_conntrack_tcp_be_liberal was on at start: no INVALID drop
+};
+
+// Growing.
+struct sluice_node_facts {
+  uint32_t struct_size;
+  uint32_t flags;  // sluice_node_flag
+  uint64_t version;  // changes with every other field; only comparable within one process
+  struct sluice_string_view name;
+  struct sluice_address node_ip;  // the node IP of this family; loopback if unknown. It may change
+  uint32_t masquerade_mark;  // one bit, never 0
+  sluice_local_detector_kind detector;
+  struct sluice_prefix detector_cidr;  // for SLUICE_LOCAL_DETECTOR_KIND_CIDR
+  struct sluice_string_view detector_interface;  // for the interface kinds
+  struct sluice_array_view node_port_addresses;  // sluice_address; sorted, without duplicates
+  // sluice_address; all of this family except loopback, including link-local ones; sorted
+  struct sluice_array_view local_addresses;
+  // sluice_prefix; only with SLUICE_FEATURE_SERVICE_CIDRS. The ranges of cluster IPs (ServiceCIDR objects), sorted,
+  // without ranges that another one contains; empty if unknown.
+  struct sluice_array_view service_cidrs;
+};
+SLUICE_ASSERT(sizeof(struct sluice_node_facts) == 168 &&
+              offsetof(struct sluice_node_facts, version) == 8 &&
+              offsetof(struct sluice_node_facts, name) == 16 &&
+              offsetof(struct sluice_node_facts, node_ip) == 32 &&
+              offsetof(struct sluice_node_facts, masquerade_mark) == 48 &&
+              offsetof(struct sluice_node_facts, detector) == 52 &&
+              offsetof(struct sluice_node_facts, detector_cidr) == 56 &&
+              offsetof(struct sluice_node_facts, detector_interface) == 80 &&
+              offsetof(struct sluice_node_facts, node_port_addresses) == 96 &&
+              offsetof(struct sluice_node_facts, local_addresses) == 120 &&
+              offsetof(struct sluice_node_facts, service_cidrs) == 144);
+
+// ---- transaction ----------------------------------------------------------------------------------------------------
+// A transaction: the change of the desired state from one generation to the next.
+
+// A new kind is passed only to backends that announce support for it with a feature.
+typedef uint32_t sluice_transaction_kind;
+enum {
+  // service_ports is complete; the backend must delete every object that is not listed
+  SLUICE_TRANSACTION_KIND_FULL = 0,
+  // service_ports are new or changed, removed were deleted, all others are unchanged
+  SLUICE_TRANSACTION_KIND_DELTA = 1,
+};
+
+// Growing. Valid and immutable during the call. A backend must return SLUICE_CODE_NEED_FULL for a delta if
+// `base_generation` is not its last applied generation. It may return SLUICE_CODE_NEED_FULL for any delta, for example
+// if facts about the node changed on which all objects depend. This is not a failure: the full transaction follows at
+// once.
+// For a full transaction, a backend must read the kernel and write only the differences, so that a restart without
+// drift writes nothing.
+// Keys are sorted by namespace, service and port name in byte order, then by protocol number.
+struct sluice_transaction {
+  uint32_t struct_size;
+  sluice_transaction_kind kind;
+  uint64_t base_generation;  // delta only
+  uint64_t generation;  // starts at 1 for each object; a full transaction without changes repeats the last one
+  const struct sluice_node_facts* node;  // never null
+  // sluice_service_port, sorted by key; may be empty, for example if only `node` changed
+  struct sluice_array_view service_ports;
+  struct sluice_array_view removed;  // sluice_service_port_key, delta only, sorted by key; disjoint from service_ports
+};
+SLUICE_ASSERT(sizeof(struct sluice_transaction) == 80 &&
+              offsetof(struct sluice_transaction, base_generation) == 8 &&
+              offsetof(struct sluice_transaction, generation) == 16 &&
+              offsetof(struct sluice_transaction, node) == 24 &&
+              offsetof(struct sluice_transaction, service_ports) == 32 &&
+              offsetof(struct sluice_transaction, removed) == 56);
+
+// Growing. Statistics of one apply(). The caller sets struct_size and zeroes the rest. It is also read after a failure.
+struct sluice_apply_result {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t kernel_writes;  // messages or rule lines that changed the kernel; 0: no difference
+  uint64_t objects_owned;  // number of owned rules, chains and elements; undefined after a failure
+  uint64_t kernel_nanoseconds;  // time spent waiting for the kernel (see sluice_code); 0: not measured
+};
+SLUICE_ASSERT(sizeof(struct sluice_apply_result) == 32 &&
+              offsetof(struct sluice_apply_result, kernel_writes) == 8 &&
+              offsetof(struct sluice_apply_result, kernel_nanoseconds) == 24);
+
+// ---- host -----------------------------------------------------------------------------------------------------------
+// The interface of the daemon for a backend. Implemented by sluiced.
+
+// An unknown value is treated as SLUICE_SEVERITY_INFO.
+typedef int32_t sluice_severity;
+enum {
+  SLUICE_SEVERITY_ERROR = 0,
+  SLUICE_SEVERITY_WARNING = 1,
+  SLUICE_SEVERITY_INFO = 2,
+  SLUICE_SEVERITY_DEBUG = 3,
+};
+
+// A metric of an unknown kind is dropped and counted.
+typedef uint32_t sluice_metric_kind;
+enum {
+  SLUICE_METRIC_KIND_COUNTER_ADD = 0,
+  SLUICE_METRIC_KIND_GAUGE_SET = 1,
+  SLUICE_METRIC_KIND_HISTOGRAM_OBSERVE = 2,
+  SLUICE_METRIC_KIND_COUNTER_SET = 3,  // the total of a counter that is kept elsewhere, for example in the kernel
+};
+
+struct sluice_host;
+struct sluice_host_methods {
+  // Logs one line; `text` must not contain a newline. Debug text is dropped below verbosity 4. Text that begins with
+  // "[id] " has a message id: up to 58 lower-case letters, digits and '-'. The daemon removes it from the text and
+  // writes it as the key "id" of JSON lines.
+  void (*log)(struct sluice_host* self, sluice_severity severity, struct sluice_string_view text);
+  // Returns 1 if lines of this severity are logged, otherwise 0, so that a backend can skip building the text. The
+  // result may change with each reload. Cheap.
+  int32_t (*log_enabled)(struct sluice_host* self, sluice_severity severity);
+  // Adds to, sets or observes a metric. `labels` is `name="value",…` or empty; it must contain ip_family if values
+  // differ by family.
+  void (*metric)(struct sluice_host* self, sluice_metric_kind kind, struct sluice_string_view name,
+                 struct sluice_string_view labels, double value);
+  // Sends a Kubernetes event: of type Warning for SLUICE_SEVERITY_ERROR and SLUICE_SEVERITY_WARNING, otherwise Normal.
+  // `reason` must be in UpperCamelCase, `note` a sentence; the daemon truncates them to the limits of Kubernetes.
+  // `regarding`: the event is about the Service of this port; null: about the node. All arguments are copied.
+  void (*event)(struct sluice_host* self, sluice_severity severity, struct sluice_string_view reason,
+                struct sluice_string_view note, const struct sluice_service_port_key* regarding);
+  // Returns CLOCK_MONOTONIC in nanoseconds.
+  uint64_t (*now)(struct sluice_host* self);
+  // Requests a full transaction, because the backend found drift in kernel state; the daemon may call verify() first.
+  // Pending requests are merged.
+  void (*request_resync)(struct sluice_host* self, struct sluice_string_view reason);
+  // Reports that the backend is unhealthy until further notice. Status and metrics show the last `reason` of the
+  // family. An empty reason means that the backend is healthy again.
+  void (*report_unhealthy)(struct sluice_host* self, struct sluice_string_view reason);
+  // Reports the reason why a service port, or some of its frontends, is not programmed, although apply() continues.
+  // Must be called during apply(), on the apply thread, and again in each apply() whose transaction is full or names
+  // the service port. A null `error` means that the service port is served now, although this transaction does not name
+  // it. The last of several reports counts. Outside apply(), or if `key` is null, the report is dropped. Both arguments
+  // are copied. While service ports are not programmed, the daemon retries them: after a minute, then with exponential
+  // backoff up to an hour, which restarts when their set changes.
+  void (*service_port_failed)(struct sluice_host* self, const struct sluice_service_port_key* key,
+                              const struct sluice_error* error);
+  // Returns an extension by id ("sluice.host.<name>/<revision>"), or null if the id is unknown. The id determines the
+  // type of the pointer, which is the same for each call and valid until release() returns.
+  void* (*extension)(struct sluice_host* self, struct sluice_string_view id);
+};
+// Valid from create() until release() returns. Every method may be called from any thread, unless it says otherwise. It
+// does not block, and never calls the backend on the same stack.
+struct sluice_host {
+  const struct sluice_host_methods* methods;  // never null
+};
+
+// ---- backend --------------------------------------------------------------------------------------------------------
+// The interface that a backend implements. One object serves one IP family of one node.
+
+struct sluice_string_sink;
+struct sluice_string_sink_methods {
+  void (*add)(struct sluice_string_sink* self, struct sluice_string_view text);
+};
+// Receives strings, for example the claims of a backend. Implemented by the daemon, valid during the call that receives
+// it. The daemon copies each string. This class never grows.
+struct sluice_string_sink {
+  const struct sluice_string_sink_methods* methods;  // never null
+};
+
+// Growing. The argument of retire().
+struct sluice_handover {
+  uint32_t struct_size;
+  // How long established connections may continue, in seconds from this call on; computed again for each call. 0: do
+  // not drain; the backend must close remaining connections now.
+  uint32_t drain_seconds;
+  // Elements are sluice_string_view: the artifacts that the new backend owns from now on. The backend must not remove
+  // them.
+  struct sluice_array_view claims;
+};
+SLUICE_ASSERT(sizeof(struct sluice_handover) == 32 &&
+              offsetof(struct sluice_handover, claims) == 8);
+
+struct sluice_backend;
+struct sluice_backend_methods {
+  // Checks whether this node can run the backend in this family. It must try the required operations instead of
+  // comparing versions, name every missing tool, module or kernel option in `error`, and leave no state behind. Limit:
+  // 10 s.
+  sluice_code (*probe)(struct sluice_backend* self, struct sluice_error* error);
+  // Programs `transaction` into the kernel. Must be idempotent. Must create objects before references to them, and
+  // delete objects after. `result` and `error` are never null. Limit: 60 s.
+  sluice_code (*apply)(struct sluice_backend* self, const struct sluice_transaction* transaction,
+                       struct sluice_apply_result* result, struct sluice_error* error);
+  // Checks the kernel for drift since the last apply(). Returns SLUICE_CODE_OK, or SLUICE_CODE_NEED_FULL and describes
+  // the drift in `error`. Must be cheap: while the backend is active, the daemon calls it once per sync period and at
+  // least every 20 s, after a failed apply(), and when a resync was requested; but not while the backend is held
+  // because the new backend writes the same objects. A backend may also do periodic work here. Limit: 10 s.
+  sluice_code (*verify)(struct sluice_backend* self, struct sluice_error* error);
+  // Adds every artifact that this backend owns or may have left behind, as "kind/name". The result must be the same
+  // before and after apply(), because the daemon records it before the backend may write. The daemon can remove these
+  // kinds without the plugin:
+  //   iptables/<filter|nat|mangle>/<chain>   and ip6tables/… for IPv6
+  //   ipset/<set>, link/<interface>, ipvs/virtual-servers
+  //   nft/<ip|ip6|inet|arp|bridge|netdev>/<table>
+  // A "*" at the end of a chain or a set matches any suffix; at least five characters must precede it. Names must not
+  // contain "/" or a space. The daemon never removes shared objects, such as chains of kubelet and tables of
+  // iptables-nft. Other kinds must begin with the reverse domain of their author, "com.example.dpu/…"; only their
+  // plugin removes them. Claims are case-sensitive and at most 250 bytes long. Limit: 1 s.
+  sluice_code (*claims)(struct sluice_backend* self, struct sluice_string_sink* sink, struct sluice_error* error);
+  // Another backend is active from now on: the backend must delete every object that `handover->claims` does not list.
+  // It must first remove the objects that direct new connections to it, then the unused ones, so that no packet meets a
+  // half of either backend. SLUICE_CODE_OK: the backend is retired, and release() may follow.
+  // SLUICE_CODE_RETRY: new connections are no longer directed to the backend, and established ones still need its
+  // remaining objects. The daemon calls retire() again within a second with the remaining drain time, finally with 0,
+  // so a call must not wait for connections. The claims may differ between calls, because the active backend may
+  // change.
+  // Also called to roll back an apply(), whether complete or not, with the claims of the active backend and the drain
+  // time; the latter is 0 if another build of the same backend is active. Called again after a failure. Limit: 60 s.
+  sluice_code (*retire)(struct sluice_backend* self, const struct sluice_handover* handover,
+                        struct sluice_error* error);
+  // Removes all objects that this backend created in this family, including those of earlier processes, and no others.
+  // Missing objects are not an error. Limit: 60 s.
+  sluice_code (*cleanup)(struct sluice_backend* self, struct sluice_error* error);
+  // Returns an extension by id ("sluice.backend.<name>/<revision>"), or null if the id is unknown. The id determines
+  // the type of the pointer. It must be the same for each call, and valid until release().
+  void* (*extension)(struct sluice_backend* self, struct sluice_string_view id);
+  // Destroys the object: the backend must join its threads and close its descriptors, and keep kernel state in place.
+  // Limit: 5 s.
+  void (*release)(struct sluice_backend* self);
+};
+// Threads: all methods, including those of extensions, are called on one thread, the apply thread of this object, never
+// concurrently or re-entrantly. A backend may own threads; they must end before release() returns.
+// Order: the life cycle of an object. extension() may be called any number of times after create(), and release() may
+// follow in every state.
+//
+//     create()
+//        |
+//        v
+//     created ----- cleanup() ---------------------------------------------> released    a single action
+//        |
+//        |  probe()
+//        v
+//     probed ------ nothing, or prepare() ---------------------------------> released    a check; --init-only
+//        |
+//        +--------- retire(): leftover state of an earlier process --------> retiring
+//        |
+//        |  claims(), [import_clients()], apply(), [import_clients()]
+//        v
+//     active ------ apply(), verify(), claims(), services(), export_clients(): any number of times, in any order
+//        |
+//        |  retire(): another backend is active, or the first apply() is rolled back
+//        v
+//     retiring ---- retire() again, within a second after SLUICE_CODE_RETRY or a failure; no other call but release()
+//        |
+//        |  SLUICE_CODE_OK, then release()
+//        v
+//     released      the library may be unmapped after the release() of its last object
+//
+// The contract of each call. A failure is any code but SLUICE_CODE_OK, unless the row says otherwise.
+//
+//     call            state before        limit   effect of a failure
+//     create          none                 10 s   the backend is rejected: a start ends, a reload keeps the active backend
+//     probe           created              10 s   the same
+//     prepare         probed               10 s   --init-only fails
+//     claims          probed, active        1 s   at a start or swap it fails; later logged, and called again
+//     import_clients  probed, active       10 s   session affinity is lost, and the swap continues
+//     apply           probed, active       60 s   a full transaction follows, later each time; a swap is rolled back.
+//                                                 SLUICE_CODE_NEED_FULL for a delta is no failure: it follows at once
+//     verify          active               10 s   SLUICE_CODE_NEED_FULL: a full transaction follows. Otherwise logged
+//     services        active               10 s   sluicectl prints the error
+//     export_clients  active               10 s   session affinity is lost, and the swap continues
+//     retire          probed to retiring   60 s   called again within a second. SLUICE_CODE_RETRY is no failure
+//     cleanup         created              60 s   --cleanup prints the error, and fails
+//     extension       created to retiring         cannot fail
+//     release         each                  5 s   cannot fail
+//
+// Several objects of one backend and family may exist at the same time, even of two builds: an active one, draining
+// ones, and one that only probes.
+// Failure: a method must not throw. It fills `error` and returns a sluice_code. After a failed apply(), the next
+// transaction is full.
+// Time: each method states its limit. If a call exceeds it, the daemon reports itself as unhealthy and keeps waiting.
+struct sluice_backend {
+  const struct sluice_backend_methods* methods;  // never null
+};
+
+// ---- entry ----------------------------------------------------------------------------------------------------------
+// The entry of a plugin: one constant that the daemon reads before any code of the plugin runs.
+//
+// A plugin shares the process with the daemon and other plugins:
+// - Threads of a plugin must block all signals. A plugin must not install signal handlers, nor change the working
+//   directory, umask, locale, environment, credentials or namespaces of the process. It may raise resource limits
+//   (RLIMIT_NOFILE), but must not lower them.
+// - SIGPIPE is ignored. The daemon waits for its own child processes only, and a plugin must do the same: call
+//   waitpid() with a pid. Daemon and plugins must open descriptors with close-on-exec.
+// - A plugin must not write to standard output or configure a logging library. It must use sluice_host_methods.log().
+// - Sockets, and files below /proc/thread-self/net, belong to the network namespace of the thread that calls create().
+// - All objects of the library share its static state: those of both families, active or draining, on different
+//   threads. Access to it must be locked. Two builds of one plugin may be mapped at the same time. They do not share
+//   static state, but they share kernel object names, ports and files.
+// - After release() of its last object the library may be unmapped: no thread, handler or destructor of a thread_local
+//   variable may remain.
+
+// Features of a backend. The daemon ignores unknown bits. Every backend receives service ports of TCP, UDP and SCTP,
+// and frontends of each kind. It must report those that it does not serve with
+// sluice_host_methods.service_port_failed().
+typedef uint64_t sluice_feature;
+#define SLUICE_FEATURE_IPV4 (UINT64_C(1) << 0)  // serves IPv4
+#define SLUICE_FEATURE_IPV6 (UINT64_C(1) << 1)  // serves IPv6
+#define SLUICE_FEATURE_DELTA (UINT64_C(1) << 2)  // accepts delta transactions; without it every transaction is full
+// Supports session affinity. Before a swap the daemon exports its bindings, if it implements sluice_affinity.
+#define SLUICE_FEATURE_AFFINITY (UINT64_C(1) << 3)
+// uses sluice_node_facts.service_cidrs; without it the daemon does not watch them
+#define SLUICE_FEATURE_SERVICE_CIDRS (UINT64_C(1) << 4)
+// Connections to frontends do not use the connection tracking of the node, so the daemon does not evaluate its entries.
+#define SLUICE_FEATURE_OWN_CONNECTIONS (UINT64_C(1) << 5)
+
+// Features of the daemon that a backend requires. None is defined yet. The daemon rejects a plugin with unknown bits.
+typedef uint64_t sluice_host_feature;
+#define SLUICE_HOST_FEATURE_NONE (UINT64_C(0))
+
+// Flags of sluice_create_args.
+typedef uint32_t sluice_create_flag;
+enum {
+  // Another backend serves this family until the first apply() of this one has succeeded, and is retired afterwards.
+  // The first apply() must create the objects that direct new connections to this backend last and atomically, and must
+  // not delete objects that this backend does not claim.
+  SLUICE_CREATE_PREDECESSOR_SERVES = 1 << 0,
+};
+
+// Growing. Valid during create(); the backend must copy the data that it keeps.
+struct sluice_create_args {
+  uint32_t struct_size;
+  sluice_family family;
+  uint8_t reserved[3];
+  struct sluice_host* host;  // owned by the daemon; valid until release() returns
+  // Elements are sluice_option: the configuration section of the backend, and the settings of kube-proxy's document for
+  // its mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
+  struct sluice_array_view options;
+  // An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
+  // processes. It may be emptied at boot. Empty: no folder is available.
+  struct sluice_string_view state_dir;
+  uint32_t flags;  // sluice_create_flag
+  uint16_t host_minor;  // SLUICE_MINOR of the daemon; the major is the same
+  uint16_t reserved2;
+  uint64_t host_features;  // sluice_host_feature
+  struct sluice_string_view host_version;  // the version of the daemon as text: "0.9.1"
+};
+SLUICE_ASSERT(sizeof(struct sluice_create_args) == 88 &&
+              offsetof(struct sluice_create_args, host) == 8 &&
+              offsetof(struct sluice_create_args, options) == 16 &&
+              offsetof(struct sluice_create_args, state_dir) == 40 &&
+              offsetof(struct sluice_create_args, flags) == 56 &&
+              offsetof(struct sluice_create_args, host_minor) == 60 &&
+              offsetof(struct sluice_create_args, host_features) == 64 &&
+              offsetof(struct sluice_create_args, host_version) == 72);
+
+// Growing. The fields up to `minor` have the same place in every major version; the others belong to this major. The
+// daemon reads the numbers from the section of the file before it maps it, so no code of a plugin for another major
+// runs. Strings are NUL-terminated and must be static.
+struct sluice_plugin_entry {
+  uint32_t magic;
+  uint16_t major;
+  uint16_t minor;
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t features;  // sluice_feature
+  uint64_t needs_host;  // sluice_host_feature
+  const char* id;  // the value of --proxy-mode: "iptables", "com.example.dpu"
+  const char* version;  // of the plugin
+  const char* build;  // compiler and standard library, for diagnosis
+  // [any thread, any number of times] Creates a backend for one family. It must not change the node.
+  // SLUICE_CODE_INVALID: an option is invalid, and `error->object` is its key. With SLUICE_CODE_OK, `*out` must not be
+  // null, and the caller owns it until release(). Otherwise `*out` must be null, and `error` has the reason. Limit: 10
+  // s.
+  sluice_code (*create)(const struct sluice_create_args* args, struct sluice_backend** out, struct sluice_error* error);
+};
+SLUICE_ASSERT(sizeof(struct sluice_plugin_entry) == 64 &&
+              offsetof(struct sluice_plugin_entry, features) == 16 &&
+              offsetof(struct sluice_plugin_entry, id) == 32 &&
+              offsetof(struct sluice_plugin_entry, create) == 56);
+
+// ---- relay ----------------------------------------------------------------------------------------------------------
+// For backends that relay packets in their own process: they report the ports of their relay sockets.
+
+// The id for sluice_host_methods.extension(), which returns a `sluice_host_relay*`. It is valid as long as the host.
+#define SLUICE_HOST_RELAY_ID "sluice.host.relay/1"
+
+struct sluice_host_relay;
+struct sluice_host_relay_methods {
+  // Sets the ports, on any address of this node, at which the backend receives UDP packets to the frontends of `key`.
+  // `ports`: elements are std::uint16_t in host byte order, in any order; empty: the service port is not relayed.
+  // Replaces the ports of earlier calls for `key`; repeating them has no cost.
+  // Valid until the next call for `key`, or until a successful apply() whose transaction removes `key`, or is full and
+  // does not name it. If the service port returns, the backend must set its ports again. Protocols other than UDP are
+  // ignored.
+  // During apply(): must be called on the apply thread, for service ports of the transaction, while the sockets are
+  // open. It takes effect when apply() succeeds: the daemon then deletes flows with other ports of this node as
+  // destination, and flows that were sent to a frontend before a socket received them. After a failed apply() it takes
+  // effect with the next one.
+  // During retire(): must be called with empty `ports` for each service port a few seconds before the sockets close.
+  // After the last call the daemon deletes the flows that still have these ports as destination; their next packet goes
+  // to the active backend. The daemon calls retire() again when this is done, or 10 s after the end of the drain.
+  // Must not be called at other times.
+  // Does not block, and never calls the backend. `key` and `ports` are copied.
+  void (*set_relay_ports)(struct sluice_host_relay* self, const struct sluice_service_port_key* key,
+                          struct sluice_array_view ports);
+};
+// "sluice.host.relay/1".
+//
+// The daemon deletes conntrack entries of UDP flows to a frontend if their destination no longer serves the frontend.
+// If a backend directs packets to a socket of its own instead of an endpoint, the destination is a port of this node,
+// so the daemon must know these ports. This class never grows.
+struct sluice_host_relay {
+  const struct sluice_host_relay_methods* methods;  // never null
+};
+
+// ---- preparation ----------------------------------------------------------------------------------------------------
+// For backends that need kernel settings which require more privileges than rules.
+
+// The id for sluice_backend_methods.extension(), which returns a `sluice_preparation*`. It is valid until the backend
+// is released.
+#define SLUICE_PREPARATION_ID "sluice.backend.preparation/1"
+
+struct sluice_preparation;
+struct sluice_preparation_methods {
+  // Writes the sysctls that the backend needs, and loads kernel modules. It must not create rules or other objects that
+  // would have to be removed. The first apply() must do the same, if its privileges suffice. A setting that cannot be
+  // written is a warning through the host; an error must be returned only if every apply() would fail.
+  // `node` has the facts that are known without a cluster, which are its flags; other fields may be empty. `node` and
+  // `error` are never null. Called on the apply thread after a successful probe(). Limit: 10 s.
+  sluice_code (*prepare)(struct sluice_preparation* self, const struct sluice_node_facts* node,
+                         struct sluice_error* error);
+};
+// "sluice.backend.preparation/1".
+//
+// `sluiced --init-only` runs with all privileges before a daemon that has only CAP_NET_ADMIN. It applies the settings
+// that the daemon itself must not write. This class never grows.
+struct sluice_preparation {
+  const struct sluice_preparation_methods* methods;  // never null
+};
+
+// ---- inspection -----------------------------------------------------------------------------------------------------
+// For backends that can describe the programmed state as text.
+
+// The id for sluice_backend_methods.extension(), which returns an `sluice_inspection*`. It is valid until the backend
+// is released.
+#define SLUICE_INSPECTION_ID "sluice.backend.inspection/1"
+
+struct sluice_inspection;
+struct sluice_inspection_methods {
+  // Adds one line for each frontend that exists in the kernel. The backend must read it from the kernel during the
+  // call, not from its memory. The format allows a comparison with the delivered state (`sluicectl services
+  // --no-kernel`):
+  //
+  //   NAME FRONTEND[ at ADDRESSES][ sticky for N s][ masqueraded] -> TARGETS
+  //     [; from this node -> TARGETS][; else REASON][; only for PREFIX, PREFIX]
+  //
+  //   NAME: "shop/cart:http", or "shop/cart" for an unnamed port
+  //   FRONTEND: "172.30.0.41:80/tcp", "[fd00::1]:80/udp"; a node port is ":30080/tcp"
+  //   ADDRESSES: for node ports only, sorted as text: "192.0.2.7, 198.51.100.1", "every address of this node" or "no
+  //     address"
+  //   TARGETS: "10.180.0.1:80, 10.180.2.1:80", sorted as text. Deviations in the kernel are in parentheses after a
+  //     target or after the list
+  //   REASON: "rejected, no endpoints", "dropped, no endpoints on this node"
+  //
+  // Without targets for clients outside of the node, the line is "NAME FRONTEND from this node -> TARGETS; else
+  // REASON"; without any targets it is "NAME FRONTEND -> REASON". Objects that belong to no service port come last,
+  // each prefixed by "not wanted by any Service: ".
+  //
+  // `name` selects the lines that begin with that name, "shop/cart" or "shop/cart:http"; empty: all lines. Must return
+  // SLUICE_CODE_RETRY before the first successful apply(). An incomplete listing is an error, and no line must be added
+  // then. Called on the apply thread. Limit: 10 s.
+  sluice_code (*services)(struct sluice_inspection* self, struct sluice_string_view name,
+                          struct sluice_string_sink* lines, struct sluice_error* error);
+};
+// "sluice.backend.inspection/1".
+//
+// `sluicectl services` prints it. The text is for people and may change. This class never grows.
+struct sluice_inspection {
+  const struct sluice_inspection_methods* methods;  // never null
+};
+
+// ---- affinity -------------------------------------------------------------------------------------------------------
+// For backends that can export or import session affinity bindings, so that affinity survives a swap of backends.
+
+// The id for sluice_backend_methods.extension(), which returns an `sluice_affinity*`. It is valid until the backend is
+// released.
+#define SLUICE_AFFINITY_ID "sluice.backend.affinity/1"
+
+// Growing. A session affinity binding: a service port sends this client to this endpoint.
+struct sluice_affinity_client {
+  struct sluice_service_port_key key;
+  struct sluice_address client;
+  struct sluice_address endpoint;
+  uint16_t endpoint_port;
+  uint8_t reserved[2];
+  // The seconds until the binding expires without further connections: at least 1, at most
+  // sluice_service_port.affinity_seconds.
+  uint32_t remaining_seconds;
+};
+SLUICE_ASSERT(sizeof(struct sluice_affinity_client) == 96 &&
+              offsetof(struct sluice_affinity_client, client) == 56 &&
+              offsetof(struct sluice_affinity_client, endpoint_port) == 88 &&
+              offsetof(struct sluice_affinity_client, remaining_seconds) == 92);
+
+struct sluice_affinity_sink;
+struct sluice_affinity_sink_methods {
+  // `clients`: elements are sluice_affinity_client. The backend may add them in batches of any size. The daemon copies
+  // them.
+  void (*add)(struct sluice_affinity_sink* self, struct sluice_array_view clients);
+};
+// Receives clients. Implemented by the daemon, valid during the call that receives it. This class never grows.
+struct sluice_affinity_sink {
+  const struct sluice_affinity_sink_methods* methods;  // never null
+};
+
+struct sluice_affinity;
+struct sluice_affinity_methods {
+  // Must add the current bindings of all applied service ports, in any order. May be called more than once; the last
+  // result is used. Limit: 10 s.
+  sluice_code (*export_clients)(struct sluice_affinity* self, struct sluice_affinity_sink* sink,
+                                struct sluice_error* error);
+  // `clients`: elements are sluice_affinity_client, exported by another backend. Called before the first apply(): the
+  // backend must keep a copy, and that apply() must program the bindings so that they hold from the first packet on.
+  // May be called again after the first apply() with newer bindings: the backend must add those of clients that have no
+  // binding yet. Bindings of a service port or endpoint that does not exist or has no affinity must be ignored. Limit:
+  // 10 s.
+  sluice_code (*import_clients)(struct sluice_affinity* self, struct sluice_array_view clients,
+                                struct sluice_error* error);
+};
+// "sluice.backend.affinity/1".
+//
+// Used only for backends that also have SLUICE_FEATURE_AFFINITY. Both methods are called on the apply thread. A backend
+// that supports one of them only must return SLUICE_CODE_UNSUPPORTED from the other. This class never grows.
+struct sluice_affinity {
+  const struct sluice_affinity_methods* methods;  // never null
+};
+
+// ---- descriptors ----------------------------------------------------------------------------------------------------
+// For backends whose file descriptors must outlive them. The daemon passes descriptors to the next backend and, if the
+// service manager stores descriptors (sd_notify(3), FDSTORE), to the next process.
+
+// The id for sluice_host_methods.extension(), which returns a `sluice_host_descriptors*`. It is valid as long as the
+// host.
+#define SLUICE_HOST_DESCRIPTORS_ID "sluice.host.descriptors/1"
+
+struct sluice_host_descriptors;
+struct sluice_host_descriptors_methods {
+  // Keeps a duplicate of `fd` as `name` and replaces an earlier one. Returns SLUICE_CODE_OK or an error. The caller
+  // keeps ownership of `fd`. It is not an error if the service manager cannot store the descriptor: then it is kept
+  // until the process ends.
+  sluice_code (*keep)(struct sluice_host_descriptors* self, struct sluice_string_view name, int32_t fd,
+                      struct sluice_error* error);
+  // Returns a duplicate (close-on-exec) of the descriptor that is kept as `name`, which may come from another backend
+  // or an earlier process, or -1 if there is none. The caller owns the duplicate. The descriptor stays kept.
+  int32_t (*take)(struct sluice_host_descriptors* self, struct sluice_string_view name);
+  // Drops the descriptor that is kept as `name`, if any.
+  void (*drop)(struct sluice_host_descriptors* self, struct sluice_string_view name);
+  // Adds the names of all kept descriptors to `sink`.
+  void (*names)(struct sluice_host_descriptors* self, struct sluice_string_sink* sink);
+};
+// "sluice.host.descriptors/1".
+//
+// A descriptor is kept under a name: 1 to 200 bytes of letters, digits and "-_.". Names are unique within a backend id
+// and family: the active, draining and new backends share them, and the last keep() of a name replaces earlier ones.
+// Every method may be called from any thread, does not wait for the service manager, and never calls the backend. This
+// class never grows.
+struct sluice_host_descriptors {
+  const struct sluice_host_descriptors_methods* methods;  // never null
+};
+
+// The name of the section and of the only symbol a plugin exports.
+#define SLUICE_ABI_SECTION "sluice_abi"
+#define SLUICE_ABI_SYMBOL "sluice_plugin_entry"
+
+// SLUICE_PLUGIN_ENTRY = { ... }; must be in exactly one source file of a plugin. The value must be a constant
+// expression, so that the daemon can read it before any code of the plugin runs.
+#define SLUICE_PLUGIN_ENTRY                                                                                   \
+  extern const struct sluice_plugin_entry sluice_plugin_entry;                                                \
+  __attribute__((visibility("default"), section(SLUICE_ABI_SECTION), used)) const struct sluice_plugin_entry \
+      sluice_plugin_entry
+
+#endif
