@@ -8,7 +8,7 @@ import summary
 from cluster import SERVICE_PORT, service_ip, service_name
 from network import BenchError, answering_endpoint
 from patience import stretched
-from process import PeakWithChildren, memory, wait_without_children
+from process import PeakWithChildren, memory, running_programs, wait_without_children
 
 HAMMER_INTERVAL_MS = 10
 PAUSE_SECONDS = 0.005
@@ -91,8 +91,10 @@ class Load:
     def _used(self):
         """The CPU time used, to explain a timeout."""
         used = self._subject.cpu()
-        return (f", {used.own:.1f} s of own CPU time, {used.children_user:.1f} s of tools' and "
-                f"{used.children_system:.1f} s of the kernel's for them{self._subject.last_words()}")
+        running = "".join(f", {name} still runs after {seconds:.1f} s of CPU time"
+                          for name, seconds in running_programs(self._subject.pid))
+        return (f", {used.own:.1f} s of own CPU time, {used.children_user:.1f} s of ended tools' and "
+                f"{used.children_system:.1f} s of the kernel's for them{running}{self._subject.last_words()}")
 
     def _how_far(self, waiting):
         if self._first_answer is None:

@@ -44,6 +44,18 @@ class Cpu:
         return Cpu(*(getattr(self, name) - getattr(other, name) for name in Cpu.__dataclass_fields__))
 
 
+def running_programs(pid):
+    """The name and the CPU seconds of each program that the process runs now, whose time Cpu does not count yet."""
+    found = []
+    for one in list(_programs(pid))[1:]:
+        try:
+            with open(f"/proc/{one}/comm", encoding="utf-8", errors="replace") as file:
+                found.append((file.read().strip(), own_cpu_seconds(one)))
+        except OSError:
+            continue  # ended meanwhile
+    return found
+
+
 def memory(pid):
     """MiB of the process alone; PSS: shared pages by share, private: not shared, anonymous: not of a file."""
     status = _kibibytes(f"/proc/{pid}/status")
