@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// load_plugin FILE ID [run]: loads a plugin as the daemon does and, with `run`, makes the calls of a backend's life
-// cycle with a small cluster. Prints the first failure and exits with 1.
+// load_plugin FILE ID [run [STATE-DIR]]: loads a plugin as the daemon does and, with `run`, makes the calls of a backend's
+// life cycle with a small cluster. Prints the first failure and exits with 1.
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
@@ -19,10 +19,11 @@ void require(const plugin::Outcome& outcome, const plugin::BackendHandle& handle
   if (!outcome.ok()) throw std::runtime_error(outcome.status(handle.name(), call).message());
 }
 
-void run(const std::shared_ptr<const plugin::Plugin>& plugin, lib::Family family) {
+void run(const std::shared_ptr<const plugin::Plugin>& plugin, lib::Family family, const char* state_dir) {
   const lib::SteadyClock clock;
   plugin::BackendSettings settings;
   settings.family = family;
+  settings.state_dir = state_dir;
   auto made = plugin::BackendHandle::create(plugin, settings, nullptr, nullptr, clock);
   if (!made) throw std::runtime_error(made.status().message());
   plugin::BackendHandle& handle = *made.value();
@@ -68,7 +69,7 @@ void run(const std::shared_ptr<const plugin::Plugin>& plugin, lib::Family family
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "usage: load_plugin FILE ID [run]\n";
+    std::cerr << "usage: load_plugin FILE ID [run [STATE-DIR]]\n";
     return 2;
   }
   try {
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
     std::cout << "loaded " << plugin.value()->id() << " " << plugin.value()->version() << "\n";
     if (argc > 3 && std::strcmp(argv[3], "run") == 0) {
       for (const lib::Family family : lib::kFamilies) {
-        if (plugin.value()->supports(family)) run(plugin.value(), family);
+        if (plugin.value()->supports(family)) run(plugin.value(), family, argc > 4 ? argv[4] : "");
       }
     }
     return 0;

@@ -61,7 +61,9 @@ begins() { grep -q "^$2" "$away/blocks/$1" || { echo "block $1 of the guide has 
 exports_entry_only() {
   [ "$(nm -D --defined-only "$1" | awk '{ print $NF }')" = sluice_plugin_entry ] || { nm -D --defined-only "$1"; return 1; }
 }
-as_the_daemon() { "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run; }
+as_the_daemon() {
+  mkdir -p "$away/state" && "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run "$away/state" && [ -z "$(ls -A "$away/state")" ]
+}
 # The example of the folder, as block 2 runs it.
 runs_with_the_daemon() {
   cp "$1/com.example.dpu.so" "$prefix/lib/sluice/plugins/" || return 1
@@ -79,7 +81,7 @@ made=$away/work/com.example.dpu
 if have cmake; then
   check "block 1 makes a backend" begins 1 sluice-plugin-new
   check "it builds with CMake and passes its tests" walk 1
-  check "there are tests" has_line "$made/build/Testing/Temporary/LastTest.log" '^ok 23 - '
+  check "there are tests" has_line "$made/build/Testing/Temporary/LastTest.log" '^ok 24 - '
   check "it exports its entry only" exports_entry_only "$made/build/com.example.dpu.so"
   check "the loader of the daemon loads and calls it" as_the_daemon "$made/build/com.example.dpu.so"
   check "block 2 runs it with the daemon" begins 2 'sudo unshare'
@@ -111,7 +113,7 @@ echo "$made" >"$away/cwd"
 check "block 5 makes a backend for the Autotools" begins 5 'sluice-plugin-new --build autotools'
 made=$away/work/dpu-autotools
 check "it builds with the Autotools and passes its tests" walk 5
-check "they are the same tests" has_line "$made/test_plugin.log" '^ok 23 - '
+check "they are the same tests" has_line "$made/test_plugin.log" '^ok 24 - '
 check "the plugin built with the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
 check "the loader of the daemon loads and calls the plugin built with the Autotools" as_the_daemon "$made/.libs/com.example.dpu.so"
 check "make install" make -C "$made" install DESTDIR="$away/dest"
@@ -144,7 +146,7 @@ for language in c rust; do
     continue
   fi
   check "it builds, passes its tests and those of the kit, $language" walk $number
-  check "they are the same tests as in C++, $language" has_line "$away/blocks/$number.out" '^ok 23 - '
+  check "they are the same tests as in C++, $language" has_line "$away/blocks/$number.out" '^ok 24 - '
   check "in each of the three groups of the kit, $language" has_line "$away/blocks/$number.out" '^# 5 passed, 0 failed, 0 skipped$'
   check "it exports its entry only, $language" exports_entry_only "$made/com.example.dpu.so"
   check "the loader of the daemon loads and calls it, $language" as_the_daemon "$made/com.example.dpu.so"
