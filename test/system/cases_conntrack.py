@@ -61,8 +61,9 @@ class Client:
         return insert(self._t, (self._front.ip, self._front.port), client, client)
 
     def tracked(self):
-        """The kernel's entry for the flow, or an empty string."""
-        found = [line for line in entries(self._t, self._front.protocol) if f" sport={self.port} " in line]
+        """The kernel's entry for the flow, or an empty string. A late answer to an earlier datagram, after the flow is removed,
+        makes an entry of the other direction, which is not the flow: the first port of a line is the sender's."""
+        found = [line for line in entries(self._t, self._front.protocol) if line.partition(" sport=")[2].startswith(f"{self.port} ")]
         return found[0] if found else ""
 
     def expect_removed(self, occasion):
