@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,29 +17,14 @@
 #include <system_error>
 #include <vector>
 
+#include "test/unit/temporary_folder.hpp"
+
 namespace corescale {
 namespace {
 
 // For the process under callgrind: the beginning of the names of the files to which it writes what it has counted.
 constexpr const char* kPrefix = "CORESCALE_COUNTS";
 constexpr int kNoProgram = 127;  // as a shell's exit status
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "corescale.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::filesystem::path path;
-};
 
 // Callgrind appends a number to the name of each file, from 1.
 std::uint64_t counted_in(const std::string& file) {
@@ -65,8 +51,8 @@ std::uint64_t read_counts() {
 bool counts_instructions() { return RUNNING_ON_VALGRIND != 0 && std::getenv(kPrefix) != nullptr; }
 
 int run_counted(char** words) {
-  const Folder folder;
-  const std::string prefix = folder.path / "counts";
+  const sluice::test::TemporaryFolder folder;
+  const std::string prefix = folder.path("counts");
   std::vector<std::string> command = {"valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no",
                                       "--callgrind-out-file=" + prefix, std::filesystem::read_symlink("/proc/self/exe")};
   for (++words; *words != nullptr; ++words) command.emplace_back(*words);

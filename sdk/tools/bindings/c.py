@@ -91,45 +91,36 @@ class C(Writer):
 
     def lines(self):
         yield from C_BEGIN.split("\n")
-        for item in self.items:
-            yield from getattr(self, f"write_{item.kind}")(item)
+        yield from self.items_written()
         yield from C_END.split("\n")
 
     def write_file(self, item):
-        yield ""
         yield f"// ---- {item.name} ".ljust(WIDTH, "-")
         yield from self.comment(item.comment)
 
     def write_text(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"#define {self.constant(item.name)} {item.value}"
 
     def write_constant(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"#define {self.constant(item.name)} {item.value}u"
 
     def write_enum(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"typedef {item.type.removeprefix('std::')} {self.type_name(item.name)};"
         long = "64" in item.type
         if not long:
             yield "enum {"
         for one in item.members:
             yield from self.comment(one.comment, "" if long else "  ")
-            name, value = self.value(item, one.name), re.sub(r"(?<=\d)u(ll)?", "", one.value)
+            name, value = self.value(item, one.name), self.plain(one.value)
             if long:
-                yield from self.beside(f"#define {name} ({re.sub('^([0-9]+)', 'UINT64_C(' + chr(92) + '1)', value)})", one.beside)
+                number, _, shift = value.partition(" ")
+                yield from self.beside(f"#define {name} ({' '.join((f'UINT64_C({number})', shift)).rstrip()})", one.beside)
             else:
                 yield from self.beside(f"  {name} = {value},", one.beside, "  ")
         if not long:
             yield "};"
 
     def write_struct(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"struct {self.type_name(item.name)} {{"
         for one in item.members:
             yield from self.comment(one.comment, "  ")
@@ -145,7 +136,6 @@ class C(Writer):
 
     def write_class(self, item):
         name = self.type_name(item.name)
-        yield ""
         yield f"struct {name};"
         yield f"struct {name}_methods {{"
         for one in item.members:

@@ -73,35 +73,25 @@ class Rust(Writer):
 
     def lines(self):
         yield from RUST_BEGIN.split("\n")
-        for item in self.items:
-            yield from getattr(self, f"write_{item.kind}")(item)
+        yield from self.items_written()
 
     def write_file(self, item):
-        yield ""
         yield from (line.replace("///", "//", 1) for line in self.comment(item.comment))
 
     def write_text(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"pub const {self.constant(item.name)}: &str = {item.value};"
 
     def write_constant(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"pub const {self.constant(item.name)}: {self.type(item.type)} = {item.value};"
 
     def write_enum(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield f"pub type {item.name} = {self.type(item.type)};"
         for one in item.members:
             yield from self.comment((*one.comment, *([one.beside] if one.beside else [])))
-            value = re.sub(r"(?<=\d)u(ll)?", "", one.value)
+            value = self.plain(one.value)
             yield f"pub const {self.value(item, one.name)}: {item.name} = {value};"
 
     def write_struct(self, item):
-        yield ""
-        yield from self.comment(item.comment)
         yield "#[repr(C)]"
         yield "#[derive(Clone, Copy)]"
         yield f"pub struct {item.name} {{"
@@ -119,7 +109,6 @@ class Rust(Writer):
             yield f"unsafe impl Sync for {item.name} {{}}"
 
     def write_class(self, item):
-        yield ""
         yield "#[repr(C)]"
         yield "#[derive(Clone, Copy)]"
         yield f"pub struct {item.name}Methods {{"

@@ -57,6 +57,19 @@ class Writer:
                 self.names.update({one.name: self.value(item, one.name) for one in item.members})
                 self.names.update({f"{item.name}::{one.name}": self.value(item, one.name) for one in item.members})
 
+    def items_written(self):
+        """Each item after an empty line and, where the language has it there, its comment."""
+        for item in self.items:
+            yield ""
+            if item.kind not in ("file", "class"):
+                yield from self.comment(item.comment)
+            yield from getattr(self, f"write_{item.kind}")(item)
+
+    @staticmethod
+    def plain(value):
+        """A number without the suffix of its type in C++."""
+        return re.sub(r"(?<=\d)u(ll)?", "", value)
+
     def is_text(self, name):
         return any(item.kind == "text" and item.name == name for item in self.items)
 
