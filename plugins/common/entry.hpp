@@ -29,7 +29,10 @@ constexpr abi::PluginEntry entry(const char* id, std::uint64_t features = 0) {
           id,
           PACKAGE_VERSION,
           __VERSION__,
-          &sdk::create<B>};
+          &sdk::create<B>,
+          {},
+          {},
+          {}};
 }
 
 }  // namespace sluice::common

@@ -45,7 +45,7 @@ pub const MAGIC: u32 = 0x30434C53;
 pub const MAJOR: u16 = 1;
 
 /// Incremented with additions. The daemon never rejects a plugin because of a different minor.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 
 /// Fixed. UTF-8, not NUL-terminated. `data` may be null if `size` is 0. Names are passed unchanged from the API server,
 /// so a backend must validate them before it passes them to other programs. The daemon replaces control characters in
@@ -58,6 +58,8 @@ pub struct StringView {
     pub size: u64,
 }
 const _: () = assert!(core::mem::size_of::<StringView>() == 16);
+// In a constant of a plugin its pointers lead to constants.
+unsafe impl Sync for StringView {}
 
 /// Fixed. `count` elements, `stride` bytes apart; each use names the element type. `data` may be null if `count` is 0.
 /// `data` must be aligned for the element type of the writer, and `stride` must be a multiple of that alignment.
@@ -71,6 +73,8 @@ pub struct ArrayView {
     pub reserved: u32,
 }
 const _: () = assert!(core::mem::size_of::<ArrayView>() == 24);
+// In a constant of a plugin its pointers lead to constants.
+unsafe impl Sync for ArrayView {}
 
 /// The result of a call, which determines how the caller continues. An unknown value is treated as CODE_INTERNAL. In
 /// all headers, "kernel" includes any other data plane that the backend programs.
@@ -138,6 +142,25 @@ pub struct Error {
 }
 const _: () = assert!(core::mem::size_of::<Error>() == 768);
 
+/// Since minor 1. An unknown type is treated as OPTION_TYPE_TEXT.
+pub type OptionType = u32;
+pub const OPTION_TYPE_UNDECLARED: OptionType = 0;
+/// any text; create() of the plugin validates it
+pub const OPTION_TYPE_TEXT: OptionType = 1;
+/// true or false
+pub const OPTION_TYPE_BOOLEAN: OptionType = 2;
+/// a decimal number
+pub const OPTION_TYPE_INTEGER: OptionType = 3;
+/// in Go syntax: "1m30s", "250ms", "0"
+pub const OPTION_TYPE_DURATION: OptionType = 4;
+/// one of OptionSpec::words
+pub const OPTION_TYPE_WORD: OptionType = 5;
+
+/// Since minor 1. Flags of an Option.
+pub type OptionFlag = u32;
+/// the configuration does not contain the key: the value is the declared default
+pub const OPTION_DEFAULT: OptionFlag = 1 << 0;
+
 /// Growing. One flattened setting: key "a.b[0].c". Keys are unique. The value is the scalar as written, without quotes;
 /// null is "". Keys that begin with "ipvs." or "userspace." come from kube-proxy's document; only the backend with that
 /// id receives them.
@@ -146,8 +169,16 @@ const _: () = assert!(core::mem::size_of::<Error>() == 768);
 pub struct Option {
     pub key: StringView,
     pub value: StringView,
+    /// Since minor 1. Zero for a key that the plugin does not declare in PluginEntry::options.
+    /// as declared
+    pub value_type: OptionType,
+    /// OptionFlag
+    pub flags: u32,
+    /// OPTION_TYPE_BOOLEAN: 0 or 1. OPTION_TYPE_INTEGER: the value. OPTION_TYPE_DURATION: nanoseconds.
+    /// OPTION_TYPE_WORD: the index in OptionSpec::words.
+    pub number: i64,
 }
-const _: () = assert!(core::mem::size_of::<Option>() == 32);
+const _: () = assert!(core::mem::size_of::<Option>() == 48);
 
 // A resolved service port: one (Service, port) pair for one IP family, with all Kubernetes policy already applied. A
 // backend needs no knowledge beyond this.
@@ -225,6 +256,37 @@ pub struct Endpoint {
 }
 const _: () = assert!(core::mem::size_of::<Endpoint>() == 24);
 
+/// Growing. Since minor 1. More about the endpoint at the same index. Texts are empty if unknown.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct EndpointDetails {
+    pub node_name: StringView,
+    pub zone: StringView,
+    /// the target, if it is a pod; its namespace is that of the Service
+    pub pod_name: StringView,
+    pub pod_uid: StringView,
+    /// relative share of new connections; 0: the same as other endpoints with 0. Only 0 so far
+    pub weight: u32,
+    pub reserved: u32,
+}
+const _: () = assert!(core::mem::size_of::<EndpointDetails>() == 72);
+
+/// Growing. Since minor 1. An annotation of a Service.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Annotation {
+    pub key: StringView,
+    pub value: StringView,
+}
+const _: () = assert!(core::mem::size_of::<Annotation>() == 32);
+
+/// Since minor 1. spec.type. An unknown value must be treated as SERVICE_TYPE_UNKNOWN_SERVICE.
+pub type ServiceType = u32;
+pub const SERVICE_TYPE_UNKNOWN_SERVICE: ServiceType = 0;
+pub const SERVICE_TYPE_CLUSTER_IP_SERVICE: ServiceType = 1;
+pub const SERVICE_TYPE_NODE_PORT_SERVICE: ServiceType = 2;
+pub const SERVICE_TYPE_LOAD_BALANCER_SERVICE: ServiceType = 3;
+
 /// Flags of a ServicePort.
 pub type ServicePortFlag = u32;
 /// internalTrafficPolicy: Local
@@ -259,8 +321,22 @@ pub struct ServicePort {
     pub source_ranges: ArrayView,
     /// Endpoint
     pub endpoints: ArrayView,
+    /// Since minor 1. The next four have values only for a plugin with FEATURE_SERVICE_DETAILS.
+    /// metadata.uid of the Service; empty if unknown
+    pub service_uid: StringView,
+    /// appProtocol of the port; empty: none
+    pub app_protocol: StringView,
+    /// Equal for all ports, protocols and families of one Service object, also in other processes; another object of
+    /// the same name has another one. Not 0.
+    pub session_key: u64,
+    pub service_type: ServiceType,
+    pub reserved2: u32,
+    /// Annotation, sorted by key. Those of the Service whose key begins with one of PluginEntry::annotation_prefixes.
+    pub annotations: ArrayView,
+    /// EndpointDetails, as many as endpoints; empty without FEATURE_ENDPOINT_DETAILS
+    pub endpoint_details: ArrayView,
 }
-const _: () = assert!(core::mem::size_of::<ServicePort>() == 144);
+const _: () = assert!(core::mem::size_of::<ServicePort>() == 240);
 
 // The facts about the node that a backend needs. Every transaction contains all of them.
 
@@ -344,8 +420,16 @@ pub struct Transaction {
     pub service_ports: ArrayView,
     /// ServicePortKey, delta only, sorted by key; disjoint from service_ports
     pub removed: ArrayView,
+    /// Since minor 1.
+    /// the value of HostMethods::now() at which the limit of the call is exceeded; 0: no limit
+    pub deadline: u64,
+    /// Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer
+    /// needed, for example because the daemon ends. Must be read atomically. The backend should then return CODE_RETRY
+    /// soon. It need not undo what it has written: the state must be one that the next full transaction, or retire(),
+    /// can continue from.
+    pub cancelled: *const u32,
 }
-const _: () = assert!(core::mem::size_of::<Transaction>() == 80);
+const _: () = assert!(core::mem::size_of::<Transaction>() == 96);
 
 /// Growing. Statistics of one apply(). The caller sets struct_size and zeroes the rest. It is also read after a
 /// failure.
@@ -438,6 +522,134 @@ pub struct HostMethods {
 pub struct Host {
     /// Never null.
     pub methods: *const HostMethods,
+}
+
+// Declares the options of a backend (since minor 1). The daemon validates the configuration with these declarations,
+// documents them, and passes typed values to create().
+
+/// The effect of a changed value at a reload. An unknown value is treated as OPTION_RELOAD_REPLACE.
+pub type OptionReload = u32;
+/// a new object of the backend replaces the active one, without a lost connection
+pub const OPTION_RELOAD_REPLACE: OptionReload = 0;
+/// takes effect at the next start of the daemon; the reload reports that, and keeps the old value
+pub const OPTION_RELOAD_RESTART: OptionReload = 1;
+
+/// Growing. Since minor 1. An element of PluginEntry::options. Keys are unique within a plugin.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct OptionSpec {
+    /// "threads", "timeouts.dial". A key that ends with "[]" is a list: its elements are "key[0]", "key[1]", …, and
+    /// type, range and words apply to each of them.
+    pub key: StringView,
+    /// not OPTION_TYPE_UNDECLARED
+    pub value_type: OptionType,
+    pub reload: OptionReload,
+    /// The value that applies if the key is missing, as it would be written: "250ms". Of a list: its elements,
+    /// separated by ", "; empty: an empty list. It must be valid.
+    pub default_value: StringView,
+    /// The smallest and largest value of OPTION_TYPE_INTEGER, and of OPTION_TYPE_DURATION in nanoseconds. Ignored for
+    /// other types.
+    pub minimum: i64,
+    pub maximum: i64,
+    /// of a list; 0: 1000
+    pub max_elements: u32,
+    pub reserved: u32,
+    /// of OPTION_TYPE_WORD: "roundRobin|leastConnections"
+    pub words: StringView,
+    /// of OPTION_TYPE_INTEGER: what is counted, plural: "clients", "bytes"; may be empty
+    pub unit: StringView,
+    /// of OPTION_TYPE_TEXT: describes the allowed values: "an IP address, or empty"; may be empty
+    pub format: StringView,
+    /// sentences: the meaning of the option
+    pub help: StringView,
+}
+const _: () = assert!(core::mem::size_of::<OptionSpec>() == 128);
+// In a constant of a plugin its pointers lead to constants.
+unsafe impl Sync for OptionSpec {}
+
+// Declares the metrics of a backend (since minor 1), and updates them without locks and without text.
+
+/// A metric of an unknown type is dropped and counted.
+pub type MetricType = u32;
+pub const METRIC_TYPE_COUNTER: MetricType = 1;
+pub const METRIC_TYPE_GAUGE: MetricType = 2;
+pub const METRIC_TYPE_HISTOGRAM: MetricType = 3;
+
+/// Flags of a MetricSpec.
+pub type MetricFlag = u32;
+/// the daemon adds the label ip_family, with the family of the object
+pub const METRIC_BY_FAMILY: MetricFlag = 1 << 0;
+/// one series or more for each Service: a higher limit for the number of series
+pub const METRIC_PER_SERVICE: MetricFlag = 1 << 1;
+
+/// Growing. Since minor 1. An element of PluginEntry::metrics. Names are unique within a plugin.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MetricSpec {
+    /// "sluice_nftables_elements", "example_dpu_flows_total"
+    pub name: StringView,
+    pub metric_type: MetricType,
+    /// MetricFlag
+    pub flags: u32,
+    /// the HELP text: one sentence
+    pub help: StringView,
+    /// more for the documentation; may be empty
+    pub note: StringView,
+    /// StringView: the names, without ip_family
+    pub labels: ArrayView,
+    /// double: the upper bounds of a histogram, ascending, without +Inf
+    pub buckets: ArrayView,
+}
+const _: () = assert!(core::mem::size_of::<MetricSpec>() == 104);
+// In a constant of a plugin its pointers lead to constants.
+unsafe impl Sync for MetricSpec {}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MetricSeriesMethods {
+    /// Adds to a counter or gauge. A counter does not take negative values.
+    pub add: unsafe extern "C" fn(this: *mut MetricSeries, value: f64),
+    /// Sets a gauge, or the total of a counter that is kept elsewhere, for example in the kernel.
+    pub set: unsafe extern "C" fn(this: *mut MetricSeries, value: f64),
+    /// Adds an observation to a histogram.
+    pub observe: unsafe extern "C" fn(this: *mut MetricSeries, value: f64),
+}
+/// One series of a metric. Implemented by the daemon. Every method may be called from any thread, does not block, and
+/// takes no lock. A call that does not fit the type of the metric, or a value that is not a number, is dropped and
+/// counted. This class never grows.
+#[repr(C)]
+pub struct MetricSeries {
+    /// Never null.
+    pub methods: *const MetricSeriesMethods,
+}
+
+/// The id for HostMethods::extension(), which returns a `HostMetrics*`. It is valid as long as the host.
+pub const HOST_METRICS_ID: &str = "sluice.host.metrics/1";
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HostMetricsMethods {
+    /// Returns the series of a declared metric, which exists with value 0 from then on. `label_values`: elements are
+    /// StringView, one for each name in MetricSpec::labels, in that order. The result is the same for the same
+    /// arguments, and valid until remove(), or until release() of the backend returns; the series keeps its value then.
+    /// Null, with the reason in `error`, if the metric is not declared, the number of values is wrong, or the plugin
+    /// has too many series. `error` may be null. May lock: keep the result instead of calling it for each update.
+    pub series: unsafe extern "C" fn(
+        this: *mut HostMetrics,
+        name: StringView,
+        label_values: ArrayView,
+        error: *mut Error,
+    ) -> *mut MetricSeries,
+    /// Removes a series, which must not be used afterwards. Null is ignored.
+    pub remove: unsafe extern "C" fn(this: *mut HostMetrics, series: *mut MetricSeries),
+}
+/// "sluice.host.metrics/1".
+///
+/// Every method may be called from any thread. This class never grows.
+#[repr(C)]
+pub struct HostMetrics {
+    /// Never null.
+    pub methods: *const HostMetricsMethods,
 }
 
 // The interface that a backend implements. One object serves one IP family of one node.
@@ -616,6 +828,11 @@ pub const FEATURE_SERVICE_CIDRS: Feature = 1 << 4;
 /// Connections to frontends do not use the connection tracking of the node, so the daemon does not evaluate its
 /// entries.
 pub const FEATURE_OWN_CONNECTIONS: Feature = 1 << 5;
+/// Since minor 1. Without them the daemon keeps none of the data.
+/// uses ServicePort::service_uid, app_protocol, session_key and service_type
+pub const FEATURE_SERVICE_DETAILS: Feature = 1 << 6;
+/// uses ServicePort::endpoint_details
+pub const FEATURE_ENDPOINT_DETAILS: Feature = 1 << 7;
 
 /// Features of the daemon that a backend requires. None is defined yet. The daemon rejects a plugin with unknown bits.
 pub type HostFeature = u64;
@@ -639,6 +856,9 @@ pub struct CreateArgs {
     pub host: *mut Host,
     /// Elements are Option: the configuration section of the backend, and the settings of kube-proxy's document for its
     /// mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
+    /// Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that
+    /// the configuration does not contain follows with its default (not for lists), and elements of a list are in
+    /// order.
     pub options: ArrayView,
     /// An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
     /// processes. It may be emptied at boot. Empty: no folder is available.
@@ -684,9 +904,18 @@ pub struct PluginEntry {
         out: *mut *mut Backend,
         error: *mut Error,
     ) -> Code,
+    /// Since minor 1. Data of these arrays must be static.
+    /// OptionSpec. Empty: create() validates all options itself
+    pub options: ArrayView,
+    /// MetricSpec: those that HostMetrics offers
+    pub metrics: ArrayView,
+    /// StringView: the daemon passes annotations of Services whose keys begin with one of these: "example.com/". Each
+    /// must contain a "/" after a domain. Empty: none. A Service whose selected annotations exceed 16 KiB is passed
+    /// without them.
+    pub annotation_prefixes: ArrayView,
 }
-const _: () = assert!(core::mem::size_of::<PluginEntry>() == 64);
-// Its pointers lead to constants.
+const _: () = assert!(core::mem::size_of::<PluginEntry>() == 136);
+// In a constant of a plugin its pointers lead to constants.
 unsafe impl Sync for PluginEntry {}
 
 // For backends that relay packets in their own process: they report the ports of their relay sockets.

@@ -50,9 +50,35 @@ static_assert(is_at<std::int32_t>(&Error::os_errno, offsetof(Error, os_errno), 4
 static_assert(is_at<char[240]>(&Error::object, offsetof(Error, object), 8));
 static_assert(is_at<char[520]>(&Error::message, offsetof(Error, message), 248));
 
-static_assert(is_size(sizeof(Option), 32) && alignof(Option) == 8);
+static_assert(is_size(sizeof(Option), 48) && alignof(Option) == 8);
 static_assert(is_at<StringView>(&Option::key, offsetof(Option, key), 0));
 static_assert(is_at<StringView>(&Option::value, offsetof(Option, value), 16));
+static_assert(is_at<OptionType>(&Option::value_type, offsetof(Option, value_type), 32));
+static_assert(is_at<std::uint32_t>(&Option::flags, offsetof(Option, flags), 36));
+static_assert(is_at<std::int64_t>(&Option::number, offsetof(Option, number), 40));
+
+static_assert(is_size(sizeof(OptionSpec), 128) && alignof(OptionSpec) == 8);
+static_assert(is_at<StringView>(&OptionSpec::key, offsetof(OptionSpec, key), 0));
+static_assert(is_at<OptionType>(&OptionSpec::value_type, offsetof(OptionSpec, value_type), 16));
+static_assert(is_at<OptionReload>(&OptionSpec::reload, offsetof(OptionSpec, reload), 20));
+static_assert(is_at<StringView>(&OptionSpec::default_value, offsetof(OptionSpec, default_value), 24));
+static_assert(is_at<std::int64_t>(&OptionSpec::minimum, offsetof(OptionSpec, minimum), 40));
+static_assert(is_at<std::int64_t>(&OptionSpec::maximum, offsetof(OptionSpec, maximum), 48));
+static_assert(is_at<std::uint32_t>(&OptionSpec::max_elements, offsetof(OptionSpec, max_elements), 56));
+static_assert(is_at<std::uint32_t>(&OptionSpec::reserved, offsetof(OptionSpec, reserved), 60));
+static_assert(is_at<StringView>(&OptionSpec::words, offsetof(OptionSpec, words), 64));
+static_assert(is_at<StringView>(&OptionSpec::unit, offsetof(OptionSpec, unit), 80));
+static_assert(is_at<StringView>(&OptionSpec::format, offsetof(OptionSpec, format), 96));
+static_assert(is_at<StringView>(&OptionSpec::help, offsetof(OptionSpec, help), 112));
+
+static_assert(is_size(sizeof(MetricSpec), 104) && alignof(MetricSpec) == 8);
+static_assert(is_at<StringView>(&MetricSpec::name, offsetof(MetricSpec, name), 0));
+static_assert(is_at<MetricType>(&MetricSpec::metric_type, offsetof(MetricSpec, metric_type), 16));
+static_assert(is_at<std::uint32_t>(&MetricSpec::flags, offsetof(MetricSpec, flags), 20));
+static_assert(is_at<StringView>(&MetricSpec::help, offsetof(MetricSpec, help), 24));
+static_assert(is_at<StringView>(&MetricSpec::note, offsetof(MetricSpec, note), 40));
+static_assert(is_at<ArrayView>(&MetricSpec::labels, offsetof(MetricSpec, labels), 56));
+static_assert(is_at<ArrayView>(&MetricSpec::buckets, offsetof(MetricSpec, buckets), 80));
 
 static_assert(sizeof(ServicePortKey) == 56 && alignof(ServicePortKey) == 8);
 static_assert(is_at<StringView>(&ServicePortKey::service_namespace, offsetof(ServicePortKey, service_namespace), 0));
@@ -73,7 +99,7 @@ static_assert(is_at<std::uint16_t>(&Endpoint::port, offsetof(Endpoint, port), 16
 static_assert(is_at<std::uint16_t>(&Endpoint::flags, offsetof(Endpoint, flags), 18));
 static_assert(is_at<std::uint32_t>(&Endpoint::reserved, offsetof(Endpoint, reserved), 20));
 
-static_assert(is_size(sizeof(ServicePort), 144) && alignof(ServicePort) == 8);
+static_assert(is_size(sizeof(ServicePort), 240) && alignof(ServicePort) == 8);
 static_assert(is_at<ServicePortKey>(&ServicePort::key, offsetof(ServicePort, key), 0));
 static_assert(is_at<std::uint32_t>(&ServicePort::flags, offsetof(ServicePort, flags), 56));
 static_assert(is_at<std::uint32_t>(&ServicePort::affinity_seconds, offsetof(ServicePort, affinity_seconds), 60));
@@ -83,6 +109,25 @@ static_assert(is_at<std::uint8_t[6]>(&ServicePort::reserved, offsetof(ServicePor
 static_assert(is_at<ArrayView>(&ServicePort::frontends, offsetof(ServicePort, frontends), 72));
 static_assert(is_at<ArrayView>(&ServicePort::source_ranges, offsetof(ServicePort, source_ranges), 96));
 static_assert(is_at<ArrayView>(&ServicePort::endpoints, offsetof(ServicePort, endpoints), 120));
+static_assert(is_at<StringView>(&ServicePort::service_uid, offsetof(ServicePort, service_uid), 144));
+static_assert(is_at<StringView>(&ServicePort::app_protocol, offsetof(ServicePort, app_protocol), 160));
+static_assert(is_at<std::uint64_t>(&ServicePort::session_key, offsetof(ServicePort, session_key), 176));
+static_assert(is_at<ServiceType>(&ServicePort::service_type, offsetof(ServicePort, service_type), 184));
+static_assert(is_at<std::uint32_t>(&ServicePort::reserved2, offsetof(ServicePort, reserved2), 188));
+static_assert(is_at<ArrayView>(&ServicePort::annotations, offsetof(ServicePort, annotations), 192));
+static_assert(is_at<ArrayView>(&ServicePort::endpoint_details, offsetof(ServicePort, endpoint_details), 216));
+
+static_assert(is_size(sizeof(EndpointDetails), 72) && alignof(EndpointDetails) == 8);
+static_assert(is_at<StringView>(&EndpointDetails::node_name, offsetof(EndpointDetails, node_name), 0));
+static_assert(is_at<StringView>(&EndpointDetails::zone, offsetof(EndpointDetails, zone), 16));
+static_assert(is_at<StringView>(&EndpointDetails::pod_name, offsetof(EndpointDetails, pod_name), 32));
+static_assert(is_at<StringView>(&EndpointDetails::pod_uid, offsetof(EndpointDetails, pod_uid), 48));
+static_assert(is_at<std::uint32_t>(&EndpointDetails::weight, offsetof(EndpointDetails, weight), 64));
+static_assert(is_at<std::uint32_t>(&EndpointDetails::reserved, offsetof(EndpointDetails, reserved), 68));
+
+static_assert(is_size(sizeof(Annotation), 32) && alignof(Annotation) == 8);
+static_assert(is_at<StringView>(&Annotation::key, offsetof(Annotation, key), 0));
+static_assert(is_at<StringView>(&Annotation::value, offsetof(Annotation, value), 16));
 
 static_assert(is_size(sizeof(NodeFacts), 168) && alignof(NodeFacts) == 8);
 static_assert(is_at<std::uint32_t>(&NodeFacts::struct_size, offsetof(NodeFacts, struct_size), 0));
@@ -98,7 +143,7 @@ static_assert(is_at<ArrayView>(&NodeFacts::node_port_addresses, offsetof(NodeFac
 static_assert(is_at<ArrayView>(&NodeFacts::local_addresses, offsetof(NodeFacts, local_addresses), 120));
 static_assert(is_at<ArrayView>(&NodeFacts::service_cidrs, offsetof(NodeFacts, service_cidrs), 144));
 
-static_assert(is_size(sizeof(Transaction), 80) && alignof(Transaction) == 8);
+static_assert(is_size(sizeof(Transaction), 96) && alignof(Transaction) == 8);
 static_assert(is_at<std::uint32_t>(&Transaction::struct_size, offsetof(Transaction, struct_size), 0));
 static_assert(is_at<TransactionKind>(&Transaction::kind, offsetof(Transaction, kind), 4));
 static_assert(is_at<std::uint64_t>(&Transaction::base_generation, offsetof(Transaction, base_generation), 8));
@@ -106,6 +151,8 @@ static_assert(is_at<std::uint64_t>(&Transaction::generation, offsetof(Transactio
 static_assert(is_at<const NodeFacts*>(&Transaction::node, offsetof(Transaction, node), 24));
 static_assert(is_at<ArrayView>(&Transaction::service_ports, offsetof(Transaction, service_ports), 32));
 static_assert(is_at<ArrayView>(&Transaction::removed, offsetof(Transaction, removed), 56));
+static_assert(is_at<std::uint64_t>(&Transaction::deadline, offsetof(Transaction, deadline), 80));
+static_assert(is_at<const std::uint32_t*>(&Transaction::cancelled, offsetof(Transaction, cancelled), 88));
 
 static_assert(is_size(sizeof(ApplyResult), 32) && alignof(ApplyResult) == 8);
 static_assert(is_at<std::uint32_t>(&ApplyResult::struct_size, offsetof(ApplyResult, struct_size), 0));
@@ -141,7 +188,7 @@ static_assert(is_at<std::uint8_t[2]>(&AffinityClient::reserved, offsetof(Affinit
 static_assert(is_at<std::uint32_t>(&AffinityClient::remaining_seconds,
               offsetof(AffinityClient, remaining_seconds), 92));
 
-static_assert(is_size(sizeof(PluginEntry), 64) && alignof(PluginEntry) == 8);
+static_assert(is_size(sizeof(PluginEntry), 136) && alignof(PluginEntry) == 8);
 static_assert(is_at<std::uint32_t>(&PluginEntry::magic, offsetof(PluginEntry, magic), 0));
 static_assert(is_at<std::uint16_t>(&PluginEntry::major, offsetof(PluginEntry, major), 4));
 static_assert(is_at<std::uint16_t>(&PluginEntry::minor, offsetof(PluginEntry, minor), 6));
@@ -154,6 +201,9 @@ static_assert(is_at<const char*>(&PluginEntry::version, offsetof(PluginEntry, ve
 static_assert(is_at<const char*>(&PluginEntry::build, offsetof(PluginEntry, build), 48));
 using Create = Code (*)(const CreateArgs*, Backend**, Error*) noexcept;
 static_assert(is_at<Create>(&PluginEntry::create, offsetof(PluginEntry, create), 56));
+static_assert(is_at<ArrayView>(&PluginEntry::options, offsetof(PluginEntry, options), 64));
+static_assert(is_at<ArrayView>(&PluginEntry::metrics, offsetof(PluginEntry, metrics), 88));
+static_assert(is_at<ArrayView>(&PluginEntry::annotation_prefixes, offsetof(PluginEntry, annotation_prefixes), 112));
 
 static_assert(std::is_same_v<std::underlying_type_t<Code>, std::int32_t>);
 static_assert(static_cast<std::int32_t>(Code::kOk) == 0);
@@ -224,6 +274,36 @@ static_assert(static_cast<std::uint32_t>(MetricKind::kGaugeSet) == 1);
 static_assert(static_cast<std::uint32_t>(MetricKind::kHistogramObserve) == 2);
 static_assert(static_cast<std::uint32_t>(MetricKind::kCounterSet) == 3);
 
+static_assert(std::is_same_v<std::underlying_type_t<MetricType>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(MetricType::kCounter) == 1);
+static_assert(static_cast<std::uint32_t>(MetricType::kGauge) == 2);
+static_assert(static_cast<std::uint32_t>(MetricType::kHistogram) == 3);
+
+static_assert(std::is_same_v<std::underlying_type_t<MetricFlag>, std::uint32_t>);
+static_assert(kMetricByFamily == 0x1);
+static_assert(kMetricPerService == 0x2);
+
+static_assert(std::is_same_v<std::underlying_type_t<OptionType>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(OptionType::kUndeclared) == 0);
+static_assert(static_cast<std::uint32_t>(OptionType::kText) == 1);
+static_assert(static_cast<std::uint32_t>(OptionType::kBoolean) == 2);
+static_assert(static_cast<std::uint32_t>(OptionType::kInteger) == 3);
+static_assert(static_cast<std::uint32_t>(OptionType::kDuration) == 4);
+static_assert(static_cast<std::uint32_t>(OptionType::kWord) == 5);
+
+static_assert(std::is_same_v<std::underlying_type_t<OptionFlag>, std::uint32_t>);
+static_assert(kOptionDefault == 0x1);
+
+static_assert(std::is_same_v<std::underlying_type_t<OptionReload>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(OptionReload::kReplace) == 0);
+static_assert(static_cast<std::uint32_t>(OptionReload::kRestart) == 1);
+
+static_assert(std::is_same_v<std::underlying_type_t<ServiceType>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(ServiceType::kUnknownService) == 0);
+static_assert(static_cast<std::uint32_t>(ServiceType::kClusterIpService) == 1);
+static_assert(static_cast<std::uint32_t>(ServiceType::kNodePortService) == 2);
+static_assert(static_cast<std::uint32_t>(ServiceType::kLoadBalancerService) == 3);
+
 static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
 static_assert(kFeatureIpv4 == 0x1);
 static_assert(kFeatureIpv6 == 0x2);
@@ -231,6 +311,8 @@ static_assert(kFeatureDelta == 0x4);
 static_assert(kFeatureAffinity == 0x8);
 static_assert(kFeatureServiceCidrs == 0x10);
 static_assert(kFeatureOwnConnections == 0x20);
+static_assert(kFeatureServiceDetails == 0x40);
+static_assert(kFeatureEndpointDetails == 0x80);
 
 static_assert(std::is_same_v<std::underlying_type_t<CreateFlag>, std::uint32_t>);
 static_assert(kCreatePredecessorServes == 0x1);

@@ -15,19 +15,28 @@ away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-skew-XXXXXX") || exit 99
 trap 'rm -rf "$away"' EXIT
 now=$SLUICE_SRCDIR/sdk/include
 major=$(sed -n 's/.* kMajor = \([0-9]*\);.*/\1/p' "$now/sluice/abi/types.hpp")
+minor=$(sed -n 's/.* kMinor = \([0-9]*\);.*/\1/p' "$now/sluice/abi/types.hpp")
 
-# made NAME INCLUDE [FLAG]: plugin and daemon, and what they say to each other.
+# made NAME INCLUDE [FLAG]: plugin and daemon, which use what the minor of the headers has.
 made() {
-  include=$2
+  headers=$2
+  has=-DSKEW_MINOR=$(sed -n 's/.* kMinor = \([0-9]*\);.*/\1/p' "$headers/sluice/abi/types.hpp")
   mkdir -p "$away/$1" || return 1
-  skew_plugin "$include" "$away/$1/skew.so" ${3:+"$3"} && skew_daemon "$include" "$away/$1/daemon" ${3:+"$3"}
+  skew_plugin "$headers" "$away/$1/skew.so" "$has" ${3:+"$3"} &&
+    skew_daemon "$headers" "$away/$1/daemon" "$has" ${3:+"$3"}
 }
 says() { "$away/$1/daemon" "$away/$2/skew.so" >"$away/$1-$2" 2>&1 || { tail -n 3 "$away/$1-$2"; return 1; }; }
-known() { grep -v '^next' "$away/$1"; }
+known() { grep -Ev '^(next|since)' "$away/$1"; }
 as_ever() {
   says "$1" "$2" || return 1
   known "$1-$2" >"$away/known"
   known today-today | diff - "$away/known"
+}
+# What both minors have must arrive, and nothing else: since_both DAEMON PLUGIN.
+since_both() {
+  least=$(printf '%s\n' "$1" "$2" | sed "s/today/$major.$minor/; s/next/$major.$((minor + 1))/" | sort -V | head -n 1)
+  awk -v least="${least#*.}" '/^since/ && $2 + 0 <= least' "$away/today-today" >"$away/since"
+  grep '^since' "$away/$1-$2" | diff "$away/since" -
 }
 # Fields that the other side does not know must be zero or absent.
 nothing_new() {
@@ -47,10 +56,11 @@ check "plugin and daemon of a next minor" made next "$away/next-headers" -DSKEW_
 all="$all today next"
 check "the output with current headers" says today today
 # The output covers each call of a backend.
-check "the output is complete" sh -c "[ \"\$(grep -c . '$away/today-today')\" = 74 ]"
+check "the output is complete" sh -c "[ \"\$(grep -c . '$away/today-today')\" = 97 ]"
 for daemon in $all; do
   for plugin in $all; do
     check "a daemon of $daemon and a plugin of $plugin have the same output" as_ever "$daemon" "$plugin"
+    check "and the same output of what both have since then" since_both "$daemon" "$plugin"
     if [ "$daemon$plugin" = nextnext ]; then
       grep '^next' "$away/next-next" | LC_ALL=C sort -u >"$away/news"
       check "and the output of new fields" diff "$away/news" "$SLUICE_SRCDIR/test/abi/skew/news"

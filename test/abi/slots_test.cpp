@@ -88,6 +88,20 @@ class MoreAffinitySink : public AffinitySink {
  protected:
   ~MoreAffinitySink() = default;
 };
+class MoreHostMetrics : public HostMetrics {
+ public:
+  virtual void one_more() noexcept = 0;
+
+ protected:
+  ~MoreHostMetrics() = default;
+};
+class MoreMetricSeries : public MetricSeries {
+ public:
+  virtual void one_more() noexcept = 0;
+
+ protected:
+  ~MoreMetricSeries() = default;
+};
 class MoreHostDescriptors : public HostDescriptors {
  public:
   virtual void one_more() = 0;
@@ -106,6 +120,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(inspection_has_its_id_signature_and_slot);
   CPPUNIT_TEST(affinity_has_its_id_signatures_and_slots);
   CPPUNIT_TEST(host_descriptors_have_their_id_signatures_and_slots);
+  CPPUNIT_TEST(host_metrics_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(types_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -204,6 +219,22 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::strcmp("sluice.host.descriptors/1", kHostDescriptors) == 0);
   }
 
+  void host_metrics_have_their_id_signatures_and_slots() {
+    MetricSeries* (HostMetrics::*series)(StringView, ArrayView, Error*) noexcept = &HostMetrics::series;
+    void (HostMetrics::*remove)(MetricSeries*) noexcept = &HostMetrics::remove;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(series));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(remove));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(&MoreHostMetrics::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.metrics/1", kHostMetrics) == 0);
+    void (MetricSeries::*add)(double) noexcept = &MetricSeries::add;
+    void (MetricSeries::*set)(double) noexcept = &MetricSeries::set;
+    void (MetricSeries::*observe)(double) noexcept = &MetricSeries::observe;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(add));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(set));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(observe));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(&MoreMetricSeries::one_more));
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
@@ -213,6 +244,8 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(sizeof(Affinity) == sizeof(void*) && !std::has_virtual_destructor_v<Affinity>);
     CPPUNIT_ASSERT(sizeof(AffinitySink) == sizeof(void*) && !std::has_virtual_destructor_v<AffinitySink>);
     CPPUNIT_ASSERT(sizeof(HostDescriptors) == sizeof(void*) && !std::has_virtual_destructor_v<HostDescriptors>);
+    CPPUNIT_ASSERT(sizeof(HostMetrics) == sizeof(void*) && !std::has_virtual_destructor_v<HostMetrics>);
+    CPPUNIT_ASSERT(sizeof(MetricSeries) == sizeof(void*) && !std::has_virtual_destructor_v<MetricSeries>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 
@@ -223,7 +256,8 @@ class SlotsTest : public CppUnit::TestFixture {
 
   void types_are_standard_layout_and_trivially_copyable() {
     CPPUNIT_ASSERT((plain<StringView, ArrayView, Address, Prefix, Error, Option, ServicePortKey, Frontend, Endpoint,
-                          ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, AffinityClient, PluginEntry>()));
+                          ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, AffinityClient, PluginEntry,
+                          OptionSpec, MetricSpec, EndpointDetails, Annotation>()));
   }
 };
 

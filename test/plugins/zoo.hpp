@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kAllFeatures =
 
 constexpr abi::PluginEntry entry(const char* id, decltype(abi::PluginEntry::create) create) {
   return {abi::kMagic,           abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0, kAllFeatures,
-          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create};
+          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create, {}, {}, {}};
 }
 
 constexpr abi::PluginEntry plain_entry(const char* id) { return entry(id, &sdk::create<PlainBackend>); }

@@ -89,6 +89,18 @@ const char* kind_name(abi::FrontendKind kind) {
   return "unknown";
 }
 
+const char* type_name(abi::ServiceType type) {
+  switch (type) {
+    case abi::ServiceType::kUnknownService: break;
+    case abi::ServiceType::kClusterIpService: return "ClusterIP";
+    case abi::ServiceType::kNodePortService: return "NodePort";
+    case abi::ServiceType::kLoadBalancerService: return "LoadBalancer";
+  }
+  return "unknown";
+}
+
+constexpr abi::StringView kAnnotationPrefixes[] = {sdk::view("sluice.example.com/")};
+
 class PrintBackend final : public sdk::BackendBase {
  public:
   explicit PrintBackend(const abi::CreateArgs& args) : BackendBase(args) {
@@ -119,6 +131,8 @@ class PrintBackend final : public sdk::BackendBase {
     std::string line = full ? ",\"kind\":\"full\"" : ",\"kind\":\"delta\"";
     if (!full) line += ",\"baseGeneration\":" + std::to_string(transaction.base_generation);
     line += ",\"generation\":" + std::to_string(transaction.generation);
+    if (transaction.deadline != 0) line += ",\"deadline\":" + std::to_string(transaction.deadline);
+    line += std::string(",\"cancellable\":") + (transaction.cancelled != nullptr ? "true" : "false");
     line += ",\"node\":" + printed(node);
     const auto ports = sdk::range<abi::ServicePort>(transaction.service_ports);
     line += ",\"servicePorts\":" + list(ports, [this](const abi::ServicePort& port) { return printed(port); });
@@ -169,7 +183,23 @@ class PrintBackend final : public sdk::BackendBase {
            ",\"endpoints\":" + list(sdk::endpoints(port), [this](const abi::Endpoint& e) {
              return "{\"address\":" + json_string(sdk::host_port(e.address, family(), e.port)) +
                     ",\"flags\":" + flag_list(e.flags, kEndpointFlags) + "}";
-           }) + "}";
+           }) + printed_details(port) + "}";
+  }
+
+  // What the daemon passes because of the features and prefixes in the entry below.
+  std::string printed_details(const abi::ServicePort& port) const {
+    return ",\"serviceUID\":" + json_string(sdk::text(port.service_uid)) +
+           ",\"serviceType\":" + json_string(type_name(port.service_type)) +
+           ",\"sessionKey\":" + std::to_string(port.session_key) +
+           ",\"appProtocol\":" + json_string(sdk::text(port.app_protocol)) + ",\"annotations\":" +
+           list(sdk::range<abi::Annotation>(port.annotations), [](const abi::Annotation& a) {
+             return json_string(std::string(sdk::text(a.key)).append("=").append(sdk::text(a.value)));
+           }) + ",\"endpointDetails\":" +
+           list(sdk::range<abi::EndpointDetails>(port.endpoint_details), [](const abi::EndpointDetails& e) {
+             return "{\"node\":" + json_string(sdk::text(e.node_name)) + ",\"zone\":" + json_string(sdk::text(e.zone)) +
+                    ",\"pod\":" + json_string(sdk::text(e.pod_name)) + ",\"podUID\":" + json_string(sdk::text(e.pod_uid)) +
+                    ",\"weight\":" + std::to_string(e.weight) + "}";
+           });
   }
 
   // One write for one line: both families may append to the same file.
@@ -191,5 +221,7 @@ class PrintBackend final : public sdk::BackendBase {
 
 SLUICE_PLUGIN_ENTRY = {
     abi::kMagic, abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0,
-    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity,
-    abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>};
+    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureServiceDetails |
+        abi::kFeatureEndpointDetails,
+    abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>,
+    {}, {}, sdk::array(kAnnotationPrefixes, 1)};

@@ -52,7 +52,7 @@
 #define SLUICE_MAJOR 1u
 
 // Incremented with additions. The daemon never rejects a plugin because of a different minor.
-#define SLUICE_MINOR 0u
+#define SLUICE_MINOR 1u
 
 // Fixed. UTF-8, not NUL-terminated. `data` may be null if `size` is 0. Names are passed unchanged from the API server,
 // so a backend must validate them before it passes them to other programs. The daemon replaces control characters in
@@ -133,15 +133,40 @@ SLUICE_ASSERT(sizeof(struct sluice_error) == 768 &&
               offsetof(struct sluice_error, object) == 8 &&
               offsetof(struct sluice_error, message) == 248);
 
+// Since minor 1. An unknown type is treated as SLUICE_OPTION_TYPE_TEXT.
+typedef uint32_t sluice_option_type;
+enum {
+  SLUICE_OPTION_TYPE_UNDECLARED = 0,
+  SLUICE_OPTION_TYPE_TEXT = 1,  // any text; create() of the plugin validates it
+  SLUICE_OPTION_TYPE_BOOLEAN = 2,  // true or false
+  SLUICE_OPTION_TYPE_INTEGER = 3,  // a decimal number
+  SLUICE_OPTION_TYPE_DURATION = 4,  // in Go syntax: "1m30s", "250ms", "0"
+  SLUICE_OPTION_TYPE_WORD = 5,  // one of sluice_option_spec.words
+};
+
+// Since minor 1. Flags of an sluice_option.
+typedef uint32_t sluice_option_flag;
+enum {
+  SLUICE_OPTION_DEFAULT = 1 << 0,  // the configuration does not contain the key: the value is the declared default
+};
+
 // Growing. One flattened setting: key "a.b[0].c". Keys are unique. The value is the scalar as written, without quotes;
 // null is "". Keys that begin with "ipvs." or "userspace." come from kube-proxy's document; only the backend with that
 // id receives them.
 struct sluice_option {
   struct sluice_string_view key;
   struct sluice_string_view value;
+  // Since minor 1. Zero for a key that the plugin does not declare in sluice_plugin_entry.options.
+  sluice_option_type value_type;  // as declared
+  uint32_t flags;  // sluice_option_flag
+  // SLUICE_OPTION_TYPE_BOOLEAN: 0 or 1. SLUICE_OPTION_TYPE_INTEGER: the value. SLUICE_OPTION_TYPE_DURATION:
+  // nanoseconds. SLUICE_OPTION_TYPE_WORD: the index in sluice_option_spec.words.
+  int64_t number;
 };
-SLUICE_ASSERT(sizeof(struct sluice_option) == 32 &&
-              offsetof(struct sluice_option, value) == 16);
+SLUICE_ASSERT(sizeof(struct sluice_option) == 48 &&
+              offsetof(struct sluice_option, value) == 16 &&
+              offsetof(struct sluice_option, value_type) == 32 &&
+              offsetof(struct sluice_option, number) == 40);
 
 // ---- service --------------------------------------------------------------------------------------------------------
 // A resolved service port: one (Service, port) pair for one IP family, with all Kubernetes policy already applied. A
@@ -216,6 +241,37 @@ SLUICE_ASSERT(sizeof(struct sluice_endpoint) == 24 &&
               offsetof(struct sluice_endpoint, port) == 16 &&
               offsetof(struct sluice_endpoint, flags) == 18);
 
+// Growing. Since minor 1. More about the endpoint at the same index. Texts are empty if unknown.
+struct sluice_endpoint_details {
+  struct sluice_string_view node_name;
+  struct sluice_string_view zone;
+  struct sluice_string_view pod_name;  // the target, if it is a pod; its namespace is that of the Service
+  struct sluice_string_view pod_uid;
+  uint32_t weight;  // relative share of new connections; 0: the same as other endpoints with 0. Only 0 so far
+  uint32_t reserved;
+};
+SLUICE_ASSERT(sizeof(struct sluice_endpoint_details) == 72 &&
+              offsetof(struct sluice_endpoint_details, zone) == 16 &&
+              offsetof(struct sluice_endpoint_details, pod_uid) == 48 &&
+              offsetof(struct sluice_endpoint_details, weight) == 64);
+
+// Growing. Since minor 1. An annotation of a Service.
+struct sluice_annotation {
+  struct sluice_string_view key;
+  struct sluice_string_view value;
+};
+SLUICE_ASSERT(sizeof(struct sluice_annotation) == 32 &&
+              offsetof(struct sluice_annotation, value) == 16);
+
+// Since minor 1. spec.type. An unknown value must be treated as SLUICE_SERVICE_TYPE_UNKNOWN_SERVICE.
+typedef uint32_t sluice_service_type;
+enum {
+  SLUICE_SERVICE_TYPE_UNKNOWN_SERVICE = 0,
+  SLUICE_SERVICE_TYPE_CLUSTER_IP_SERVICE = 1,
+  SLUICE_SERVICE_TYPE_NODE_PORT_SERVICE = 2,
+  SLUICE_SERVICE_TYPE_LOAD_BALANCER_SERVICE = 3,
+};
+
 // Flags of a sluice_service_port.
 typedef uint32_t sluice_service_port_flag;
 enum {
@@ -238,14 +294,31 @@ struct sluice_service_port {
   struct sluice_array_view frontends;  // sluice_frontend
   struct sluice_array_view source_ranges;  // sluice_prefix; empty: all clients may use the load balancer address
   struct sluice_array_view endpoints;  // sluice_endpoint
+  // Since minor 1. The next four have values only for a plugin with SLUICE_FEATURE_SERVICE_DETAILS.
+  struct sluice_string_view service_uid;  // metadata.uid of the Service; empty if unknown
+  struct sluice_string_view app_protocol;  // appProtocol of the port; empty: none
+  // Equal for all ports, protocols and families of one Service object, also in other processes; another object of the
+  // same name has another one. Not 0.
+  uint64_t session_key;
+  sluice_service_type service_type;
+  uint32_t reserved2;
+  // sluice_annotation, sorted by key. Those of the Service whose key begins with one of
+  // sluice_plugin_entry.annotation_prefixes.
+  struct sluice_array_view annotations;
+  // sluice_endpoint_details, as many as endpoints; empty without SLUICE_FEATURE_ENDPOINT_DETAILS
+  struct sluice_array_view endpoint_details;
 };
-SLUICE_ASSERT(sizeof(struct sluice_service_port) == 144 &&
+SLUICE_ASSERT(sizeof(struct sluice_service_port) == 240 &&
               offsetof(struct sluice_service_port, flags) == 56 &&
               offsetof(struct sluice_service_port, affinity_seconds) == 60 &&
               offsetof(struct sluice_service_port, health_check_node_port) == 64 &&
               offsetof(struct sluice_service_port, frontends) == 72 &&
               offsetof(struct sluice_service_port, source_ranges) == 96 &&
-              offsetof(struct sluice_service_port, endpoints) == 120);
+              offsetof(struct sluice_service_port, endpoints) == 120 &&
+              offsetof(struct sluice_service_port, service_uid) == 144 &&
+              offsetof(struct sluice_service_port, session_key) == 176 &&
+              offsetof(struct sluice_service_port, annotations) == 192 &&
+              offsetof(struct sluice_service_port, endpoint_details) == 216);
 
 // ---- node -----------------------------------------------------------------------------------------------------------
 // The facts about the node that a backend needs. Every transaction contains all of them.
@@ -326,13 +399,22 @@ struct sluice_transaction {
   // sluice_service_port, sorted by key; may be empty, for example if only `node` changed
   struct sluice_array_view service_ports;
   struct sluice_array_view removed;  // sluice_service_port_key, delta only, sorted by key; disjoint from service_ports
+  // Since minor 1.
+  uint64_t deadline;  // the value of sluice_host_methods.now() at which the limit of the call is exceeded; 0: no limit
+  // Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer needed,
+  // for example because the daemon ends. Must be read atomically. The backend should then return SLUICE_CODE_RETRY
+  // soon. It need not undo what it has written: the state must be one that the next full transaction, or retire(), can
+  // continue from.
+  const uint32_t* cancelled;
 };
-SLUICE_ASSERT(sizeof(struct sluice_transaction) == 80 &&
+SLUICE_ASSERT(sizeof(struct sluice_transaction) == 96 &&
               offsetof(struct sluice_transaction, base_generation) == 8 &&
               offsetof(struct sluice_transaction, generation) == 16 &&
               offsetof(struct sluice_transaction, node) == 24 &&
               offsetof(struct sluice_transaction, service_ports) == 32 &&
-              offsetof(struct sluice_transaction, removed) == 56);
+              offsetof(struct sluice_transaction, removed) == 56 &&
+              offsetof(struct sluice_transaction, deadline) == 80 &&
+              offsetof(struct sluice_transaction, cancelled) == 88);
 
 // Growing. Statistics of one apply(). The caller sets struct_size and zeroes the rest. It is also read after a failure.
 struct sluice_apply_result {
@@ -409,6 +491,121 @@ struct sluice_host_methods {
 // does not block, and never calls the backend on the same stack.
 struct sluice_host {
   const struct sluice_host_methods* methods;  // never null
+};
+
+// ---- options --------------------------------------------------------------------------------------------------------
+// Declares the options of a backend (since minor 1). The daemon validates the configuration with these declarations,
+// documents them, and passes typed values to create().
+
+// The effect of a changed value at a reload. An unknown value is treated as SLUICE_OPTION_RELOAD_REPLACE.
+typedef uint32_t sluice_option_reload;
+enum {
+  SLUICE_OPTION_RELOAD_REPLACE = 0,  // a new object of the backend replaces the active one, without a lost connection
+  // takes effect at the next start of the daemon; the reload reports that, and keeps the old value
+  SLUICE_OPTION_RELOAD_RESTART = 1,
+};
+
+// Growing. Since minor 1. An element of sluice_plugin_entry.options. Keys are unique within a plugin.
+struct sluice_option_spec {
+  // "threads", "timeouts.dial". A key that ends with "[]" is a list: its elements are "key[0]", "key[1]", …, and type,
+  // range and words apply to each of them.
+  struct sluice_string_view key;
+  sluice_option_type value_type;  // not SLUICE_OPTION_TYPE_UNDECLARED
+  sluice_option_reload reload;
+  // The value that applies if the key is missing, as it would be written: "250ms". Of a list: its elements, separated
+  // by ", "; empty: an empty list. It must be valid.
+  struct sluice_string_view default_value;
+  // The smallest and largest value of SLUICE_OPTION_TYPE_INTEGER, and of SLUICE_OPTION_TYPE_DURATION in nanoseconds.
+  // Ignored for other types.
+  int64_t minimum;
+  int64_t maximum;
+  uint32_t max_elements;  // of a list; 0: 1000
+  uint32_t reserved;
+  struct sluice_string_view words;  // of SLUICE_OPTION_TYPE_WORD: "roundRobin|leastConnections"
+  // of SLUICE_OPTION_TYPE_INTEGER: what is counted, plural: "clients", "bytes"; may be empty
+  struct sluice_string_view unit;
+  // of SLUICE_OPTION_TYPE_TEXT: describes the allowed values: "an IP address, or empty"; may be empty
+  struct sluice_string_view format;
+  struct sluice_string_view help;  // sentences: the meaning of the option
+};
+SLUICE_ASSERT(sizeof(struct sluice_option_spec) == 128 &&
+              offsetof(struct sluice_option_spec, value_type) == 16 &&
+              offsetof(struct sluice_option_spec, default_value) == 24 &&
+              offsetof(struct sluice_option_spec, minimum) == 40 &&
+              offsetof(struct sluice_option_spec, max_elements) == 56 &&
+              offsetof(struct sluice_option_spec, words) == 64 &&
+              offsetof(struct sluice_option_spec, help) == 112);
+
+// ---- metrics --------------------------------------------------------------------------------------------------------
+// Declares the metrics of a backend (since minor 1), and updates them without locks and without text.
+
+// A metric of an unknown type is dropped and counted.
+typedef uint32_t sluice_metric_type;
+enum {
+  SLUICE_METRIC_TYPE_COUNTER = 1,
+  SLUICE_METRIC_TYPE_GAUGE = 2,
+  SLUICE_METRIC_TYPE_HISTOGRAM = 3,
+};
+
+// Flags of a sluice_metric_spec.
+typedef uint32_t sluice_metric_flag;
+enum {
+  SLUICE_METRIC_BY_FAMILY = 1 << 0,  // the daemon adds the label ip_family, with the family of the object
+  SLUICE_METRIC_PER_SERVICE = 1 << 1,  // one series or more for each Service: a higher limit for the number of series
+};
+
+// Growing. Since minor 1. An element of sluice_plugin_entry.metrics. Names are unique within a plugin.
+struct sluice_metric_spec {
+  struct sluice_string_view name;  // "sluice_nftables_elements", "example_dpu_flows_total"
+  sluice_metric_type metric_type;
+  uint32_t flags;  // sluice_metric_flag
+  struct sluice_string_view help;  // the HELP text: one sentence
+  struct sluice_string_view note;  // more for the documentation; may be empty
+  struct sluice_array_view labels;  // sluice_string_view: the names, without ip_family
+  struct sluice_array_view buckets;  // double: the upper bounds of a histogram, ascending, without +Inf
+};
+SLUICE_ASSERT(sizeof(struct sluice_metric_spec) == 104 &&
+              offsetof(struct sluice_metric_spec, metric_type) == 16 &&
+              offsetof(struct sluice_metric_spec, help) == 24 &&
+              offsetof(struct sluice_metric_spec, labels) == 56 &&
+              offsetof(struct sluice_metric_spec, buckets) == 80);
+
+struct sluice_metric_series;
+struct sluice_metric_series_methods {
+  // Adds to a counter or gauge. A counter does not take negative values.
+  void (*add)(struct sluice_metric_series* self, double value);
+  // Sets a gauge, or the total of a counter that is kept elsewhere, for example in the kernel.
+  void (*set)(struct sluice_metric_series* self, double value);
+  // Adds an observation to a histogram.
+  void (*observe)(struct sluice_metric_series* self, double value);
+};
+// One series of a metric. Implemented by the daemon. Every method may be called from any thread, does not block, and
+// takes no lock. A call that does not fit the type of the metric, or a value that is not a number, is dropped and
+// counted. This class never grows.
+struct sluice_metric_series {
+  const struct sluice_metric_series_methods* methods;  // never null
+};
+
+// The id for sluice_host_methods.extension(), which returns a `sluice_host_metrics*`. It is valid as long as the host.
+#define SLUICE_HOST_METRICS_ID "sluice.host.metrics/1"
+
+struct sluice_host_metrics;
+struct sluice_host_metrics_methods {
+  // Returns the series of a declared metric, which exists with value 0 from then on. `label_values`: elements are
+  // sluice_string_view, one for each name in sluice_metric_spec.labels, in that order. The result is the same for the
+  // same arguments, and valid until remove(), or until release() of the backend returns; the series keeps its value
+  // then. Null, with the reason in `error`, if the metric is not declared, the number of values is wrong, or the plugin
+  // has too many series. `error` may be null. May lock: keep the result instead of calling it for each update.
+  struct sluice_metric_series* (*series)(struct sluice_host_metrics* self, struct sluice_string_view name,
+                                         struct sluice_array_view label_values, struct sluice_error* error);
+  // Removes a series, which must not be used afterwards. Null is ignored.
+  void (*remove)(struct sluice_host_metrics* self, struct sluice_metric_series* series);
+};
+// "sluice.host.metrics/1".
+//
+// Every method may be called from any thread. This class never grows.
+struct sluice_host_metrics {
+  const struct sluice_host_metrics_methods* methods;  // never null
 };
 
 // ---- backend --------------------------------------------------------------------------------------------------------
@@ -569,6 +766,10 @@ typedef uint64_t sluice_feature;
 #define SLUICE_FEATURE_SERVICE_CIDRS (UINT64_C(1) << 4)
 // Connections to frontends do not use the connection tracking of the node, so the daemon does not evaluate its entries.
 #define SLUICE_FEATURE_OWN_CONNECTIONS (UINT64_C(1) << 5)
+// Since minor 1. Without them the daemon keeps none of the data.
+// uses sluice_service_port.service_uid, app_protocol, session_key and service_type
+#define SLUICE_FEATURE_SERVICE_DETAILS (UINT64_C(1) << 6)
+#define SLUICE_FEATURE_ENDPOINT_DETAILS (UINT64_C(1) << 7)  // uses sluice_service_port.endpoint_details
 
 // Features of the daemon that a backend requires. None is defined yet. The daemon rejects a plugin with unknown bits.
 typedef uint64_t sluice_host_feature;
@@ -591,6 +792,8 @@ struct sluice_create_args {
   struct sluice_host* host;  // owned by the daemon; valid until release() returns
   // Elements are sluice_option: the configuration section of the backend, and the settings of kube-proxy's document for
   // its mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
+  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that
+  // the configuration does not contain follows with its default (not for lists), and elements of a list are in order.
   struct sluice_array_view options;
   // An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
   // processes. It may be emptied at boot. Empty: no folder is available.
@@ -629,11 +832,21 @@ struct sluice_plugin_entry {
   // null, and the caller owns it until release(). Otherwise `*out` must be null, and `error` has the reason. Limit: 10
   // s.
   sluice_code (*create)(const struct sluice_create_args* args, struct sluice_backend** out, struct sluice_error* error);
+  // Since minor 1. Data of these arrays must be static.
+  struct sluice_array_view options;  // sluice_option_spec. Empty: create() validates all options itself
+  struct sluice_array_view metrics;  // sluice_metric_spec: those that sluice_host_metrics offers
+  // sluice_string_view: the daemon passes annotations of Services whose keys begin with one of these: "example.com/".
+  // Each must contain a "/" after a domain. Empty: none. A Service whose selected annotations exceed 16 KiB is passed
+  // without them.
+  struct sluice_array_view annotation_prefixes;
 };
-SLUICE_ASSERT(sizeof(struct sluice_plugin_entry) == 64 &&
+SLUICE_ASSERT(sizeof(struct sluice_plugin_entry) == 136 &&
               offsetof(struct sluice_plugin_entry, features) == 16 &&
               offsetof(struct sluice_plugin_entry, id) == 32 &&
-              offsetof(struct sluice_plugin_entry, create) == 56);
+              offsetof(struct sluice_plugin_entry, create) == 56 &&
+              offsetof(struct sluice_plugin_entry, options) == 64 &&
+              offsetof(struct sluice_plugin_entry, metrics) == 88 &&
+              offsetof(struct sluice_plugin_entry, annotation_prefixes) == 112);
 
 // ---- relay ----------------------------------------------------------------------------------------------------------
 // For backends that relay packets in their own process: they report the ports of their relay sockets.

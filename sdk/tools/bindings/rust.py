@@ -33,8 +33,10 @@ pub const ABI_SYMBOL: &str = "sluice_plugin_entry";"""
 
 class Rust(Writer):
     mark = "///"
+    # Structs of which a plugin has constants: Rust wants them to be Sync.
+    CONSTANT = ("StringView", "ArrayView", "OptionSpec", "MetricSpec", "PluginEntry")
     TYPES = {"char": "u8", "void": "c_void", "double": "f64", "std::uint8_t": "u8", "std::uint16_t": "u16", "std::uint32_t": "u32",
-             "std::uint64_t": "u64", "std::int32_t": "i32"}
+             "std::uint64_t": "u64", "std::int32_t": "i32", "std::int64_t": "i64"}
 
     def constant(self, name):
         return snake(name[1:]).upper() + ("_ID" if self.is_text(name) else "")
@@ -104,8 +106,8 @@ class Rust(Writer):
             if field is None:
                 yield f"const _: () = assert!(core::mem::size_of::<{item.name}>() == {size});"
 
-        if item.name == "PluginEntry":
-            yield "// Its pointers lead to constants."
+        if item.name in self.CONSTANT:
+            yield "// In a constant of a plugin its pointers lead to constants."
             yield f"unsafe impl Sync for {item.name} {{}}"
 
     def write_class(self, item):

@@ -79,6 +79,31 @@ class Relayed final : public HostRelay {
   }
 };
 
+#if SKEW_MINOR >= 1
+class Series final : public MetricSeries {
+ public:
+  void add(double value) noexcept override { print("since 1: add " + std::to_string(value)); }
+  void set(double value) noexcept override { print("since 1: set " + std::to_string(value)); }
+  void observe(double value) noexcept override { print("since 1: observe " + std::to_string(value)); }
+};
+
+class Metrics final : public HostMetrics {
+ public:
+  MetricSeries* series(StringView name, ArrayView label_values, Error*) noexcept override {
+    StringView label = zeroed<StringView>();
+    std::memcpy(static_cast<void*>(&label), label_values.data, sizeof(label));
+    print("since 1: series " + text(name) + " of " + text(label));
+    return &series_;
+  }
+  void remove(MetricSeries* series) noexcept override {
+    print(std::string("since 1: removed ") + (series == &series_ ? "it" : "another one"));
+  }
+
+ private:
+  Series series_;
+};
+#endif
+
 #ifdef SKEW_NEXT
 class NextHost final : public HostNext {
  public:
@@ -108,6 +133,9 @@ class DaemonHost final : public Host {
     const std::string name = text(id);
     if (name == kHostRelay) return static_cast<HostRelay*>(&relayed_);
     if (name == kHostDescriptors) return static_cast<HostDescriptors*>(&kept_);
+#if SKEW_MINOR >= 1
+    if (name == kHostMetrics) return static_cast<HostMetrics*>(&metrics_);
+#endif
 #ifdef SKEW_NEXT
     if (name == kHostNext) return static_cast<HostNext*>(&next_);
 #endif
@@ -117,6 +145,9 @@ class DaemonHost final : public Host {
  private:
   Relayed relayed_;
   Descriptors kept_;
+#if SKEW_MINOR >= 1
+  Metrics metrics_;
+#endif
 #ifdef SKEW_NEXT
   NextHost next_;
 #endif
@@ -167,6 +198,36 @@ NodeFacts node_facts(const std::vector<Address>& addresses, const std::vector<Pr
   return node;
 }
 
+#if SKEW_MINOR >= 1
+template <class T>
+T element(const ArrayView& array, std::uint64_t index) {
+  T value = zeroed<T>();
+  std::memcpy(static_cast<void*>(&value), static_cast<const char*>(array.data) + index * array.stride,
+              array.stride < sizeof(T) ? array.stride : sizeof(T));
+  return value;
+}
+
+void print_declarations(const PluginEntry& entry) {
+  for (std::uint64_t i = 0; i < entry.options.count; ++i) {
+    const auto option = element<OptionSpec>(entry.options, i);
+    print("since 1: option " + text(option.key) + ", type " + number(static_cast<std::uint32_t>(option.value_type)) +
+          ", reload " + number(static_cast<std::uint32_t>(option.reload)) + ", default " + text(option.default_value) +
+          ", " + std::to_string(option.minimum) + " to " + std::to_string(option.maximum) + ", at most " +
+          number(option.max_elements) + ", words " + text(option.words) + ", " + text(option.unit) + ", " +
+          text(option.format) + ", " + text(option.help));
+  }
+  for (std::uint64_t i = 0; i < entry.metrics.count; ++i) {
+    const auto metric = element<MetricSpec>(entry.metrics, i);
+    print("since 1: metric " + text(metric.name) + ", type " + number(static_cast<std::uint32_t>(metric.metric_type)) +
+          ", flags " + number(metric.flags) + ", " + text(metric.help) + ", " + text(metric.note) + ", " +
+          text(element<StringView>(metric.labels, 0)) + ", " + std::to_string(element<double>(metric.buckets, 1)));
+  }
+  for (std::uint64_t i = 0; i < entry.annotation_prefixes.count; ++i) {
+    print("since 1: annotations of " + text(element<StringView>(entry.annotation_prefixes, i)));
+  }
+}
+#endif
+
 void serve(Backend& backend) {
   const ServicePortKey cart{view("shop"), view("cart"), view("http"), Protocol::kTcp, {}};
   const ServicePortKey gone{view("shop"), view("gone"), view(""), Protocol::kUdp, {}};
@@ -211,6 +272,28 @@ void serve(Backend& backend) {
   port.frontends = array(frontends);
   port.source_ranges = array(ranges);
   port.endpoints = array(endpoints);
+#if SKEW_MINOR >= 1
+  std::vector<EndpointDetails> details;
+  for (const Endpoint& endpoint : endpoints) {
+    EndpointDetails one = zeroed<EndpointDetails>();
+    one.node_name = view("worker-2");
+    one.zone = view("zone-a");
+    one.pod_name = view("cart-0");
+    one.pod_uid = view("uid-of-pod");
+    one.weight = endpoint.port;
+    details.push_back(one);
+  }
+  Annotation annotation = zeroed<Annotation>();
+  annotation.key = view("skew.example.com/a");
+  annotation.value = view("b");
+  const std::vector<Annotation> annotations{annotation, annotation};
+  port.service_uid = view("uid-of-service");
+  port.app_protocol = view("http");
+  port.session_key = 31;
+  port.service_type = ServiceType::kLoadBalancerService;
+  port.annotations = array(annotations);
+  port.endpoint_details = array(details);
+#endif
   const std::vector<ServicePort> ports{port, port};
   const std::vector<ServicePortKey> removed{gone};
   Transaction transaction = sized<Transaction>();
@@ -220,6 +303,11 @@ void serve(Backend& backend) {
   transaction.node = &node;
   transaction.service_ports = array(ports);
   transaction.removed = array(removed);
+#if SKEW_MINOR >= 1
+  const std::uint32_t cancelled = 33;
+  transaction.deadline = 32;
+  transaction.cancelled = &cancelled;
+#endif
 #ifdef SKEW_NEXT
   transaction.next_transaction = 26;
 #endif
@@ -294,6 +382,9 @@ int main(int argc, char** argv) {
   if (entry.magic != kMagic || entry.major != kMajor) return 3;
   print("entry: " + std::string(entry.id) + " " + entry.version + ", features " + number(entry.features) + ", needs " +
         number(entry.needs_host));
+#if SKEW_MINOR >= 1
+  print_declarations(entry);
+#endif
 #ifdef SKEW_NEXT
   print("next: entry " + number(entry.next_pluginentry));
 #endif
@@ -303,6 +394,11 @@ int main(int argc, char** argv) {
     Option option = zeroed<Option>();
     option.key = view(name);
     option.value = view("value");
+#if SKEW_MINOR >= 1
+    option.value_type = OptionType::kDuration;
+    option.flags = kOptionDefault;
+    option.number = 34;
+#endif
 #ifdef SKEW_NEXT
     option.next_option = 29;
 #endif

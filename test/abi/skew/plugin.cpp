@@ -115,6 +115,22 @@ class Plugin final : public Backend {
       log("next: option " + number(option.next_option));
 #endif
     }
+#if SKEW_MINOR >= 1
+    for (const Option& option : elements<Option>(args.options)) {
+      if (static_cast<std::uint32_t>(option.value_type) == 0 && option.flags == 0 && option.number == 0) continue;
+      log("since 1: option of type " + number(static_cast<std::uint32_t>(option.value_type)) + ", flags " +
+          number(option.flags) + ", number " + number(static_cast<std::uint64_t>(option.number)));
+    }
+    const std::string metrics = kHostMetrics, declared = "skew_reads_total", family = "IPv4";
+    const StringView label = view(family);
+    if (auto* host_metrics = static_cast<HostMetrics*>(host_->extension(view(metrics)))) {
+      MetricSeries* const series = host_metrics->series(view(declared), {&label, 1, sizeof(label), 0}, nullptr);
+      series->add(2.5);
+      series->set(3.5);
+      series->observe(4.5);
+      host_metrics->remove(series);
+    }
+#endif
     // The minor of the daemon determines which fields exist.
     log("next: this daemon has minor " + number(args.host_minor));
 #ifdef SKEW_NEXT
@@ -143,6 +159,12 @@ class Plugin final : public Backend {
     log("apply: kind " + number(static_cast<std::uint32_t>(transaction.kind)) + ", " +
         number(transaction.base_generation) + " to " + number(transaction.generation));
     log_node("apply", node);
+#if SKEW_MINOR >= 1
+    if (transaction.deadline != 0 || transaction.cancelled != nullptr) {
+      log("since 1: deadline " + number(transaction.deadline) + ", cancelled " +
+          number(transaction.cancelled == nullptr ? 0 : *transaction.cancelled));
+    }
+#endif
 #ifdef SKEW_NEXT
     log("next: transaction " + number(transaction.next_transaction));
 #endif
@@ -216,6 +238,9 @@ class Plugin final : public Backend {
                                 kUsesLocalEndpoints | kHasAnyEndpoint | kSessionAffinity;
     log("apply: " + key(port.key) + ", flags " + number(port.flags & known) + ", affinity " +
         number(port.affinity_seconds) + ", health " + number(port.health_check_node_port));
+#if SKEW_MINOR >= 1
+    log_details(port);
+#endif
 #ifdef SKEW_NEXT
     log("next: port " + number(port.next_serviceport) + ((port.flags & kNextFlag) != 0 ? ", flagged" : ""));
 #endif
@@ -285,6 +310,22 @@ class Plugin final : public Backend {
     descriptors_->drop(view(kept));
   }
 
+#if SKEW_MINOR >= 1
+  void log_details(const ServicePort& port) {
+    if (port.session_key != 0 || port.service_uid.size != 0 || port.app_protocol.size != 0) {
+      log("since 1: uid " + text(port.service_uid) + ", protocol " + text(port.app_protocol) + ", session " +
+          number(port.session_key) + ", type " + number(static_cast<std::uint32_t>(port.service_type)));
+    }
+    for (const Annotation& annotation : elements<Annotation>(port.annotations)) {
+      log("since 1: annotation " + text(annotation.key) + " = " + text(annotation.value));
+    }
+    for (const EndpointDetails& endpoint : elements<EndpointDetails>(port.endpoint_details)) {
+      log("since 1: endpoint on " + text(endpoint.node_name) + " in " + text(endpoint.zone) + ", pod " +
+          text(endpoint.pod_name) + " " + text(endpoint.pod_uid) + ", weight " + number(endpoint.weight));
+    }
+  }
+#endif
+
   Host* host_;
   HostRelay* relay_ = nullptr;
   HostDescriptors* descriptors_ = nullptr;
@@ -336,10 +377,26 @@ Code create(const CreateArgs* args, Backend** out, Error*) noexcept {
   return Code::kOk;
 }
 
+#if SKEW_MINOR >= 1
+#define TEXT(literal) {literal, sizeof(literal) - 1}
+constexpr OptionSpec kOptions[] = {{TEXT("c"), OptionType::kDuration, OptionReload::kRestart, TEXT("1s"), 5, 6000000000, 7, 0,
+                                    TEXT("a|b"), TEXT("units"), TEXT("format"), TEXT("help")}};
+constexpr StringView kLabels[] = {TEXT("family")};
+constexpr double kBuckets[] = {0.5, 1.5};
+constexpr MetricSpec kMetrics[] = {{TEXT("skew_reads_total"), MetricType::kHistogram, kMetricPerService, TEXT("help"),
+                                    TEXT("note"), {kLabels, 1, sizeof(kLabels[0]), 0}, {kBuckets, 2, sizeof(double), 0}}};
+constexpr StringView kPrefixes[] = {TEXT("skew.example.com/")};
+#undef TEXT
+#endif
+
 }  // namespace
 
 SLUICE_PLUGIN_ENTRY = {kMagic, kMajor, kMinor, sizeof(PluginEntry), 0, kFeatureIpv4 | kFeatureDelta | kFeatureAffinity,
                        kHostFeatureNone, "skew", "1.0.0", __VERSION__, &create,
+#if SKEW_MINOR >= 1
+                       {kOptions, 1, sizeof(kOptions[0]), 0}, {kMetrics, 1, sizeof(kMetrics[0]), 0},
+                       {kPrefixes, 1, sizeof(kPrefixes[0]), 0},
+#endif
 #ifdef SKEW_NEXT
                        8,
 #endif

@@ -8,5 +8,7 @@
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/entry.hpp"
 #include "sluice/abi/inspection.hpp"
+#include "sluice/abi/metrics.hpp"
+#include "sluice/abi/options.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/abi/relay.hpp"

@@ -19,6 +19,8 @@
 #pragma once
 
 #include "sluice/abi/backend.hpp"
+#include "sluice/abi/metrics.hpp"
+#include "sluice/abi/options.hpp"
 
 namespace sluice::abi {
 
@@ -34,6 +36,9 @@ enum Feature : std::uint64_t {
   // Connections to frontends do not use the connection tracking of the node, so the daemon does not evaluate its
   // entries.
   kFeatureOwnConnections = 1ull << 5,
+  // Since minor 1. Without them the daemon keeps none of the data.
+  kFeatureServiceDetails = 1ull << 6,   // uses ServicePort::service_uid, app_protocol, session_key and service_type
+  kFeatureEndpointDetails = 1ull << 7,  // uses ServicePort::endpoint_details
 };
 
 // Features of the daemon that a backend requires. None is defined yet. The daemon rejects a plugin with unknown bits.
@@ -55,6 +60,8 @@ struct CreateArgs {
   Host* host;                  // owned by the daemon; valid until release() returns
   // Elements are Option: the configuration section of the backend, and the settings of kube-proxy's document for its
   // mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
+  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that the
+  // configuration does not contain follows with its default (not for lists), and elements of a list are in order.
   ArrayView options;
   // An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
   // processes. It may be emptied at boot. Empty: no folder is available.
@@ -88,9 +95,16 @@ struct PluginEntry {
   // is invalid, and `error->object` is its key. With kOk, `*out` must not be null, and the caller owns it until
   // release(). Otherwise `*out` must be null, and `error` has the reason. Limit: 10 s.
   Code (*create)(const CreateArgs* args, Backend** out, Error* error) noexcept;
+  // Since minor 1. Data of these arrays must be static.
+  ArrayView options;  // OptionSpec. Empty: create() validates all options itself
+  ArrayView metrics;  // MetricSpec: those that HostMetrics offers
+  // StringView: the daemon passes annotations of Services whose keys begin with one of these: "example.com/". Each must
+  // contain a "/" after a domain. Empty: none. A Service whose selected annotations exceed 16 KiB is passed without them.
+  ArrayView annotation_prefixes;
 };
-static_assert(sizeof(PluginEntry) == 64 && offsetof(PluginEntry, features) == 16 && offsetof(PluginEntry, id) == 32 &&
-              offsetof(PluginEntry, create) == 56);
+static_assert(sizeof(PluginEntry) == 136 && offsetof(PluginEntry, features) == 16 && offsetof(PluginEntry, id) == 32 &&
+              offsetof(PluginEntry, create) == 56 && offsetof(PluginEntry, options) == 64 &&
+              offsetof(PluginEntry, metrics) == 88 && offsetof(PluginEntry, annotation_prefixes) == 112);
 
 }  // namespace sluice::abi
 

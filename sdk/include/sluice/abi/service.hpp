@@ -71,6 +71,33 @@ struct Endpoint {
 };
 static_assert(sizeof(Endpoint) == 24 && offsetof(Endpoint, port) == 16 && offsetof(Endpoint, flags) == 18);
 
+// Growing. Since minor 1. More about the endpoint at the same index. Texts are empty if unknown.
+struct EndpointDetails {
+  StringView node_name;
+  StringView zone;
+  StringView pod_name;  // the target, if it is a pod; its namespace is that of the Service
+  StringView pod_uid;
+  std::uint32_t weight;  // relative share of new connections; 0: the same as other endpoints with 0. Only 0 so far
+  std::uint32_t reserved;
+};
+static_assert(sizeof(EndpointDetails) == 72 && offsetof(EndpointDetails, zone) == 16 &&
+              offsetof(EndpointDetails, pod_uid) == 48 && offsetof(EndpointDetails, weight) == 64);
+
+// Growing. Since minor 1. An annotation of a Service.
+struct Annotation {
+  StringView key;
+  StringView value;
+};
+static_assert(sizeof(Annotation) == 32 && offsetof(Annotation, value) == 16);
+
+// Since minor 1. spec.type. An unknown value must be treated as kUnknownService.
+enum class ServiceType : std::uint32_t {
+  kUnknownService = 0,
+  kClusterIpService = 1,
+  kNodePortService = 2,
+  kLoadBalancerService = 3,
+};
+
 // Flags of a ServicePort.
 enum ServicePortFlag : std::uint32_t {
   kInternalPolicyLocal = 1u << 0,   // internalTrafficPolicy: Local
@@ -92,10 +119,23 @@ struct ServicePort {
   ArrayView frontends;      // Frontend
   ArrayView source_ranges;  // Prefix; empty: all clients may use the load balancer address
   ArrayView endpoints;      // Endpoint
+  // Since minor 1. The next four have values only for a plugin with kFeatureServiceDetails.
+  StringView service_uid;   // metadata.uid of the Service; empty if unknown
+  StringView app_protocol;  // appProtocol of the port; empty: none
+  // Equal for all ports, protocols and families of one Service object, also in other processes; another object of the
+  // same name has another one. Not 0.
+  std::uint64_t session_key;
+  ServiceType service_type;
+  std::uint32_t reserved2;
+  // Annotation, sorted by key. Those of the Service whose key begins with one of PluginEntry::annotation_prefixes.
+  ArrayView annotations;
+  ArrayView endpoint_details;  // EndpointDetails, as many as endpoints; empty without kFeatureEndpointDetails
 };
-static_assert(sizeof(ServicePort) == 144 && offsetof(ServicePort, flags) == 56 &&
+static_assert(sizeof(ServicePort) == 240 && offsetof(ServicePort, flags) == 56 &&
               offsetof(ServicePort, affinity_seconds) == 60 &&
               offsetof(ServicePort, health_check_node_port) == 64 && offsetof(ServicePort, frontends) == 72 &&
-              offsetof(ServicePort, source_ranges) == 96 && offsetof(ServicePort, endpoints) == 120);
+              offsetof(ServicePort, source_ranges) == 96 && offsetof(ServicePort, endpoints) == 120 &&
+              offsetof(ServicePort, service_uid) == 144 && offsetof(ServicePort, session_key) == 176 &&
+              offsetof(ServicePort, annotations) == 192 && offsetof(ServicePort, endpoint_details) == 216);
 
 }  // namespace sluice::abi

@@ -29,10 +29,17 @@ struct Transaction {
   const NodeFacts* node;          // never null
   ArrayView service_ports;        // ServicePort, sorted by key; may be empty, for example if only `node` changed
   ArrayView removed;              // ServicePortKey, delta only, sorted by key; disjoint from service_ports
+  // Since minor 1.
+  std::uint64_t deadline;  // the value of Host::now() at which the limit of the call is exceeded; 0: no limit
+  // Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer needed,
+  // for example because the daemon ends. Must be read atomically. The backend should then return kRetry soon. It need not
+  // undo what it has written: the state must be one that the next full transaction, or retire(), can continue from.
+  const std::uint32_t* cancelled;
 };
-static_assert(sizeof(Transaction) == 80 && offsetof(Transaction, base_generation) == 8 &&
+static_assert(sizeof(Transaction) == 96 && offsetof(Transaction, base_generation) == 8 &&
               offsetof(Transaction, generation) == 16 && offsetof(Transaction, node) == 24 &&
-              offsetof(Transaction, service_ports) == 32 && offsetof(Transaction, removed) == 56);
+              offsetof(Transaction, service_ports) == 32 && offsetof(Transaction, removed) == 56 &&
+              offsetof(Transaction, deadline) == 80 && offsetof(Transaction, cancelled) == 88);
 
 // Growing. Statistics of one apply(). The caller sets struct_size and zeroes the rest. It is also read after a failure.
 struct ApplyResult {

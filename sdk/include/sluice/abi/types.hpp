@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kMagic = 0x30434C53;
 // Must be equal in daemon and plugin.
 inline constexpr std::uint16_t kMajor = 1;
 // Incremented with additions. The daemon never rejects a plugin because of a different minor.
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;
 
 // Fixed. UTF-8, not NUL-terminated. `data` may be null if `size` is 0. Names are passed unchanged from the API server, so
 // a backend must validate them before it passes them to other programs. The daemon replaces control characters in texts
@@ -102,13 +102,34 @@ struct Error {
 };
 static_assert(sizeof(Error) == 768 && offsetof(Error, object) == 8 && offsetof(Error, message) == 248);
 
+// Since minor 1. An unknown type is treated as kText.
+enum class OptionType : std::uint32_t {
+  kUndeclared = 0,
+  kText = 1,      // any text; create() of the plugin validates it
+  kBoolean = 2,   // true or false
+  kInteger = 3,   // a decimal number
+  kDuration = 4,  // in Go syntax: "1m30s", "250ms", "0"
+  kWord = 5,      // one of OptionSpec::words
+};
+
+// Since minor 1. Flags of an Option.
+enum OptionFlag : std::uint32_t {
+  kOptionDefault = 1u << 0,  // the configuration does not contain the key: the value is the declared default
+};
+
 // Growing. One flattened setting: key "a.b[0].c". Keys are unique. The value is the scalar as written, without quotes; null
 // is "". Keys that begin with "ipvs." or "userspace." come from kube-proxy's document; only the backend with that id
 // receives them.
 struct Option {
   StringView key;
   StringView value;
+  // Since minor 1. Zero for a key that the plugin does not declare in PluginEntry::options.
+  OptionType value_type;  // as declared
+  std::uint32_t flags;    // OptionFlag
+  // kBoolean: 0 or 1. kInteger: the value. kDuration: nanoseconds. kWord: the index in OptionSpec::words.
+  std::int64_t number;
 };
-static_assert(sizeof(Option) == 32 && offsetof(Option, value) == 16);
+static_assert(sizeof(Option) == 48 && offsetof(Option, value) == 16 && offsetof(Option, value_type) == 32 &&
+              offsetof(Option, number) == 40);
 
 }  // namespace sluice::abi

@@ -16,7 +16,7 @@ inline std::string_view text(abi::StringView v) noexcept {
   return v.data == nullptr ? std::string_view() : std::string_view(v.data, v.size);
 }
 
-inline abi::StringView view(std::string_view s) noexcept { return abi::StringView{s.data(), s.size()}; }
+constexpr abi::StringView view(std::string_view s) noexcept { return abi::StringView{s.data(), s.size()}; }
 
 // Copies a struct that starts with `struct_size`. Fields that an older writer does not have are zero; fields that a newer
 // writer added are dropped.
@@ -95,7 +95,7 @@ Range<T> range(const abi::ArrayView& array) noexcept {
 }
 
 template <class T>
-abi::ArrayView array(const T* data, std::size_t count) noexcept {
+constexpr abi::ArrayView array(const T* data, std::size_t count) noexcept {
   return abi::ArrayView{data, count, static_cast<std::uint32_t>(sizeof(T)), 0};
 }
 
