@@ -207,7 +207,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
       new BackendHandle(std::move(plugin), settings.family, observer, metrics, clock, std::move(descriptors)));
 
   std::vector<abi::Option> options;
-  for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value)});
+  for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
   abi::CreateArgs args{};
   args.struct_size = sizeof(args);
   args.family = settings.family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;

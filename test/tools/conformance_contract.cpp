@@ -55,7 +55,7 @@ class Contract {
   static std::string writes(const Subject& subject) { return std::to_string(subject.writes()) + " kernel writes"; }
 
   void rejects_options() {
-    const std::vector<abi::Option> options = {{sdk::view("sluice.conformance"), sdk::view("unknown")}};
+    const std::vector<abi::Option> options = {{sdk::view("sluice.conformance"), sdk::view("unknown"), {}, 0, 0}};
     const Subject subject(plugin_, family_, state_dir_, options);
     say(!subject.created() && subject.create_code() == abi::Code::kInvalid, "an option that it does not know is refused",
         subject.created() ? "create() took it: a misspelt option is ignored"

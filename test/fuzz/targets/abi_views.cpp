@@ -71,7 +71,7 @@ abi::StringView text_of(Block& block) { return {block.size() == 0 ? nullptr : bl
 
 void read_options(Input& in) {
   Block first(in, in.below(16)), second(in, in.below(16)), value(in, in.below(16));
-  const abi::Option given[] = {{text_of(first), text_of(value)}, {text_of(second), text_of(first)}};
+  const abi::Option given[] = {{text_of(first), text_of(value), {}, 0, 0}, {text_of(second), text_of(first), {}, 0, 0}};
   const sdk::Options options(sdk::array(given, 2));
   FUZZ_REQUIRE(options.get(sdk::text(given[0].key)) == sdk::text(given[0].value), "the first value of a key counts");
   FUZZ_REQUIRE(options.has(sdk::text(given[1].key)), "no key is lost");
