@@ -32,7 +32,7 @@ class BackendRig {
   abi::Backend& backend() {
     if (backend_ != nullptr) return *backend_;
     std::vector<abi::Option> given;
-    for (const auto& [key, value] : options_) given.push_back({sdk::view(key), sdk::view(value)});
+    for (const auto& [key, value] : options_) given.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
     abi::CreateArgs args{};
     args.struct_size = sizeof(args);
     args.family = family_;

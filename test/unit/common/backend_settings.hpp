@@ -20,7 +20,7 @@ using Given = std::vector<std::pair<std::string, std::string>>;
 
 inline sdk::Options as_options(const Given& given) {
   std::vector<abi::Option> flat;
-  for (const auto& [key, value] : given) flat.push_back({sdk::view(key), sdk::view(value)});
+  for (const auto& [key, value] : given) flat.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
   return sdk::Options(sdk::array(flat.data(), flat.size()));
 }
 

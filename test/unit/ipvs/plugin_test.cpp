@@ -29,7 +29,7 @@ class IpvsPluginTest : public CppUnit::TestFixture {
       abi::Backend* backends[2] = {};
       for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
         abi::Error error = sdk::empty_error();
-        const std::vector<abi::Option> options{{sdk::view("ipvs.scheduler"), sdk::view("rr")}};
+        const std::vector<abi::Option> options{{sdk::view("ipvs.scheduler"), sdk::view("rr"), {}, 0, 0}};
         abi::Backend*& made = backends[family == abi::Family::kIpv6 ? 1 : 0];
         CPPUNIT_ASSERT_EQUAL_MESSAGE(error.message, std::int32_t{0},
                                      static_cast<std::int32_t>(library.create(host_, family, options, made, error)));
@@ -56,7 +56,7 @@ class IpvsPluginTest : public CppUnit::TestFixture {
     const PluginLibrary library(*path);
     abi::Backend* backend = nullptr;
     abi::Error error = sdk::empty_error();
-    const std::vector<abi::Option> options{{sdk::view("drainTimeuot"), sdk::view("1s")}};
+    const std::vector<abi::Option> options{{sdk::view("drainTimeuot"), sdk::view("1s"), {}, 0, 0}};
     CPPUNIT_ASSERT(library.create(host_, abi::Family::kIpv4, options, backend, error) == abi::Code::kInvalid);
     CPPUNIT_ASSERT(backend == nullptr);
     CPPUNIT_ASSERT_EQUAL(std::string("drainTimeuot"), std::string(error.object));

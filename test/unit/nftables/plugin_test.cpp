@@ -28,7 +28,7 @@ class NftablesPluginTest : public CppUnit::TestFixture {
       abi::Backend* backends[2] = {};
       for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
         abi::Error error = sdk::empty_error();
-        const std::vector<abi::Option> options{{sdk::view("counters"), sdk::view("true")}};
+        const std::vector<abi::Option> options{{sdk::view("counters"), sdk::view("true"), {}, 0, 0}};
         abi::Backend*& made = backends[family == abi::Family::kIpv6 ? 1 : 0];
         CPPUNIT_ASSERT_EQUAL_MESSAGE(error.message, std::int32_t{0},
                                      static_cast<std::int32_t>(library.create(host_, family, options, made, error)));

@@ -67,7 +67,7 @@ class BackendBaseTest : public CppUnit::TestFixture {
   }
 
   void throwing_constructor_makes_no_object() {
-    CPPUNIT_ASSERT(make({{view("refuse"), view("")}}, abi::Code::kInvalid) == nullptr);
+    CPPUNIT_ASSERT(make({{view("refuse"), view(""), {}, 0, 0}}, abi::Code::kInvalid) == nullptr);
     CPPUNIT_ASSERT_EQUAL(0, g_alive);
   }
 
@@ -110,7 +110,8 @@ class BackendBaseTest : public CppUnit::TestFixture {
   }
 
   void options_are_copied_and_looked_up() {
-    const std::vector<abi::Option> given{{view("a.b[0].c"), view("1")}, {view("empty"), abi::StringView{}}};
+    const std::vector<abi::Option> given{{view("a.b[0].c"), view("1"), {}, 0, 0},
+                                         {view("empty"), abi::StringView{}, {}, 0, 0}};
     const Options options(array(given.data(), given.size()));
     CPPUNIT_ASSERT_EQUAL(std::string("1"), options.get("a.b[0].c"));
     CPPUNIT_ASSERT(options.has("empty") && !options.has("other"));

@@ -29,7 +29,7 @@ class PluginTest : public CppUnit::TestFixture {
       for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
         abi::Backend* backend = nullptr;
         abi::Error error = sdk::empty_error();
-        const std::vector<abi::Option> options{{sdk::view("threads"), sdk::view("2")}};
+        const std::vector<abi::Option> options{{sdk::view("threads"), sdk::view("2"), {}, 0, 0}};
         CPPUNIT_ASSERT(library.create(host_, family, options, backend, error) == abi::Code::kOk);
         backend->release();
       }
@@ -43,7 +43,7 @@ class PluginTest : public CppUnit::TestFixture {
     const test::PluginLibrary library(*path);
     abi::Backend* backend = nullptr;
     abi::Error error = sdk::empty_error();
-    const std::vector<abi::Option> options{{sdk::view("tcpIdleTimeuot"), sdk::view("1s")}};
+    const std::vector<abi::Option> options{{sdk::view("tcpIdleTimeuot"), sdk::view("1s"), {}, 0, 0}};
     CPPUNIT_ASSERT(library.create(host_, abi::Family::kIpv4, options, backend, error) == abi::Code::kInvalid);
     CPPUNIT_ASSERT(backend == nullptr);
     CPPUNIT_ASSERT_EQUAL(std::string("tcpIdleTimeuot"), std::string(error.object));
