@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real etcd and kube-apiserver with N Services of M endpoints each, all of which one pod answers.
 
-Endpoints stand in EndpointSlices of at most 100, as Kubernetes writes them. The last slice of the last Service is the *probe*:
-single changes replace all of its endpoints. A change of the churn replaces the first endpoint of another slice.
+Most objects are copies in etcd (stored_objects). Endpoints stand in EndpointSlices of at most 100, as Kubernetes writes them.
+The last slice of the last Service is the *probe*: single changes replace all of its endpoints. A change of the churn replaces the
+first endpoint of another slice.
 """
 
 import json
@@ -15,14 +16,18 @@ import time
 import paths  # noqa: F401  # pylint: disable=unused-import
 from cluster import (AFTER, BEFORE, MOST_ENDPOINTS, NAMESPACE, SERVICES, SLICES, Client, endpoint_slice, node,
                      service, service_ip, service_name, udp_service)
+from lib.control_plane import ETCD
 from lib.fleet_network import PORT, SERVER_IP, FleetLayout
 from lib.fleet_server import Server
 from network import POD_IP, POD_PORT, BenchError, set_namespace
 from process import own_cpu_seconds
+from stored_objects import Writer, as_stored
 
 SLICE_SIZE = 100
 WORKERS = 6
-CREATE_SECONDS = 3600
+CREATE_SECONDS = 600
+CACHE_SECONDS = 300
+IP_ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 FIRST_NODE_PORT, LAST_NODE_PORT = 30000, 30001
 UDP_IP, UDP_PORT = "10.98.0.53", 53
 CHURNED = 200  # slices
@@ -118,9 +123,20 @@ class RealCluster:
         self.api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         self.api.call("POST", "/api/v1/nodes", node())
         self._create_udp()
-        workers = [Forked(self._create_share, share) for share in range(WORKERS)]
+        created = [self.api.call("POST", SERVICES, self._service(number)) for number in range(min(2, self.services))]
+        sliced = self.api.call("POST", SLICES, self.slice(0))
+        address = self.api.call("GET", f"{IP_ADDRESSES}/{service_ip(0)}")
+        workers = [Forked(self._copy, created[-1], address, sliced, range(2 + share, self.services - 1, WORKERS),
+                          range(1 + share, self.slices - 1, WORKERS)) for share in range(WORKERS)]
         for worker in workers:
             worker.result(CREATE_SECONDS)
+        # Clients see the last ones after all others. Only the API server can give a node port.
+        if self.services > 2:
+            self.api.call("POST", SERVICES, self._service(self.services - 1))
+        if self.slices > 1:
+            self.api.call("POST", SLICES, self.slice(self.slices - 1))
+        self._require(SERVICES, self.services, self._service(self.services - 1))
+        self._require(SLICES, self.slices, self.slice(self.slices - 1))
 
     def _create_udp(self):
         """One Service for datagrams, with the pod itself as the endpoint: an UDP server answers from that address."""
@@ -132,13 +148,29 @@ class RealCluster:
         made["ports"] = [{"name": "dns", "protocol": "UDP", "port": POD_PORT}]
         self.api.call("POST", SLICES, made)
 
-    def _create_share(self, share):
-        client = self.client()
-        for number in range(share, self.services, WORKERS):
-            client.call("POST", SERVICES, self._service(number))
-        for number in range(share, self.slices, WORKERS):
-            client.call("POST", SLICES, self.slice(number))
-        return None
+    def _copy(self, created, address, sliced, services, slices):
+        writer = Writer(ETCD)
+        for number in services:
+            ip, body = service_ip(number), self._service(number)
+            body["spec"]["clusterIPs"] = [ip]
+            writer.put(as_stored(address, {"metadata": {"name": ip}, "spec": {
+                "parentRef": address["spec"]["parentRef"] | {"name": service_name(number)}}}))
+            writer.put(as_stored(created, body))
+        for number in slices:
+            writer.put(as_stored(sliced, self.slice(number)))
+        writer.flush()
+
+    def _require(self, path, count, last):
+        """The API server has these objects, and that for datagrams; waits until it serves all of them from its cache."""
+        found = self.api.call("GET", f"{path}?limit=1")
+        have = len(found["items"]) + found["metadata"].get("remainingItemCount", 0)
+        if have != count + 1:
+            raise BenchError(f"the API server has {have} objects of {count + 1} at {path}")
+        end = time.monotonic() + CACHE_SECONDS
+        while self.api.call("GET", f"{path}?resourceVersion=0&fieldSelector=metadata.name={last['metadata']['name']}")["items"] == []:
+            if time.monotonic() > end:
+                raise BenchError(f"after {CACHE_SECONDS} s the cache of the API server lacks {last['metadata']['name']}")
+            time.sleep(0.2)  # poll interval
 
     # Churn.
 
