@@ -420,13 +420,15 @@ pub struct Transaction {
     pub service_ports: ArrayView,
     /// ServicePortKey, delta only, sorted by key; disjoint from service_ports
     pub removed: ArrayView,
-    /// Since minor 1.
-    /// the value of HostMethods::now() at which the limit of the call is exceeded; 0: no limit
+    /// Since minor 1. The value of HostMethods::now() at which the limit of the call is exceeded; 0: no limit. A
+    /// backend should not wait beyond it, for example for a lock, but may complete work that makes progress.
     pub deadline: u64,
-    /// Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer
-    /// needed, for example because the daemon ends. Must be read atomically. The backend should then return CODE_RETRY
-    /// soon. It need not undo what it has written: the state must be one that the next full transaction, or retire(),
-    /// can continue from.
+    /// Since minor 1. Null, or a word that another thread of the daemon sets to a value other than 0 when the result is
+    /// no longer needed: the daemon stops, another backend takes over, or a swap is rolled back. It may be set before
+    /// the call. Must be read atomically, and only during the call. The backend should then return CODE_RETRY soon,
+    /// which is no failure and not logged as one; CODE_OK is valid, too. It need not undo what it has written: it must
+    /// leave a state that it may leave after a failure, from which the next full transaction, of this object or of a
+    /// later process, or retire() can continue.
     pub cancelled: *const u32,
 }
 const _: () = assert!(core::mem::size_of::<Transaction>() == 96);
@@ -688,7 +690,8 @@ pub struct BackendMethods {
     /// Limit: 10 s.
     pub probe: unsafe extern "C" fn(this: *mut Backend, error: *mut Error) -> Code,
     /// Programs `transaction` into the kernel. Must be idempotent. Must create objects before references to them, and
-    /// delete objects after. `result` and `error` are never null. Limit: 60 s.
+    /// delete objects after. `result` and `error` are never null. Limit: 60 s. The daemon cannot stop or swap backends
+    /// before it returns, so a call that may be long should check Transaction::cancelled between its steps.
     pub apply: unsafe extern "C" fn(
         this: *mut Backend,
         transaction: *const Transaction,
@@ -776,7 +779,8 @@ pub struct BackendMethods {
 ///     claims          probed, active        1 s   at a start or swap it fails; later logged, and called again
 ///     import_clients  probed, active       10 s   session affinity is lost, and the swap continues
 ///     apply           probed, active       60 s   a full transaction follows, later each time; a swap is rolled back.
-///                                                 CODE_NEED_FULL for a delta is no failure: it follows at once
+///                                                 CODE_NEED_FULL for a delta is no failure: it follows at once.
+///                                                 CODE_RETRY of a cancelled call is no failure
 ///     verify          active               10 s   CODE_NEED_FULL: a full transaction follows. Otherwise logged
 ///     services        active               10 s   sluicectl prints the error
 ///     export_clients  active               10 s   session affinity is lost, and the swap continues

@@ -399,12 +399,15 @@ struct sluice_transaction {
   // sluice_service_port, sorted by key; may be empty, for example if only `node` changed
   struct sluice_array_view service_ports;
   struct sluice_array_view removed;  // sluice_service_port_key, delta only, sorted by key; disjoint from service_ports
-  // Since minor 1.
-  uint64_t deadline;  // the value of sluice_host_methods.now() at which the limit of the call is exceeded; 0: no limit
-  // Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer needed,
-  // for example because the daemon ends. Must be read atomically. The backend should then return SLUICE_CODE_RETRY
-  // soon. It need not undo what it has written: the state must be one that the next full transaction, or retire(), can
-  // continue from.
+  // Since minor 1. The value of sluice_host_methods.now() at which the limit of the call is exceeded; 0: no limit. A
+  // backend should not wait beyond it, for example for a lock, but may complete work that makes progress.
+  uint64_t deadline;
+  // Since minor 1. Null, or a word that another thread of the daemon sets to a value other than 0 when the result is no
+  // longer needed: the daemon stops, another backend takes over, or a swap is rolled back. It may be set before the
+  // call. Must be read atomically, and only during the call. The backend should then return SLUICE_CODE_RETRY soon,
+  // which is no failure and not logged as one; SLUICE_CODE_OK is valid, too. It need not undo what it has written: it
+  // must leave a state that it may leave after a failure, from which the next full transaction, of this object or of a
+  // later process, or retire() can continue.
   const uint32_t* cancelled;
 };
 SLUICE_ASSERT(sizeof(struct sluice_transaction) == 96 &&
@@ -641,7 +644,8 @@ struct sluice_backend_methods {
   // 10 s.
   sluice_code (*probe)(struct sluice_backend* self, struct sluice_error* error);
   // Programs `transaction` into the kernel. Must be idempotent. Must create objects before references to them, and
-  // delete objects after. `result` and `error` are never null. Limit: 60 s.
+  // delete objects after. `result` and `error` are never null. Limit: 60 s. The daemon cannot stop or swap backends
+  // before it returns, so a call that may be long should check sluice_transaction.cancelled between its steps.
   sluice_code (*apply)(struct sluice_backend* self, const struct sluice_transaction* transaction,
                        struct sluice_apply_result* result, struct sluice_error* error);
   // Checks the kernel for drift since the last apply(). Returns SLUICE_CODE_OK, or SLUICE_CODE_NEED_FULL and describes
@@ -718,7 +722,8 @@ struct sluice_backend_methods {
 //     claims          probed, active        1 s   at a start or swap it fails; later logged, and called again
 //     import_clients  probed, active       10 s   session affinity is lost, and the swap continues
 //     apply           probed, active       60 s   a full transaction follows, later each time; a swap is rolled back.
-//                                                 SLUICE_CODE_NEED_FULL for a delta is no failure: it follows at once
+//                                                 SLUICE_CODE_NEED_FULL for a delta is no failure: it follows at once.
+//                                                 SLUICE_CODE_RETRY of a cancelled call is no failure
 //     verify          active               10 s   SLUICE_CODE_NEED_FULL: a full transaction follows. Otherwise logged
 //     services        active               10 s   sluicectl prints the error
 //     export_clients  active               10 s   session affinity is lost, and the swap continues

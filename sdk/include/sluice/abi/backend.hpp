@@ -67,7 +67,8 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 //     claims          probed, active        1 s   at a start or swap it fails; later logged, and called again
 //     import_clients  probed, active       10 s   session affinity is lost, and the swap continues
 //     apply           probed, active       60 s   a full transaction follows, later each time; a swap is rolled back.
-//                                                 kNeedFull for a delta is no failure: it follows at once
+//                                                 kNeedFull for a delta is no failure: it follows at once.
+//                                                 kRetry of a cancelled call is no failure
 //     verify          active               10 s   kNeedFull: a full transaction follows. Otherwise logged
 //     services        active               10 s   sluicectl prints the error
 //     export_clients  active               10 s   session affinity is lost, and the swap continues
@@ -88,7 +89,8 @@ class Backend {
   virtual Code probe(Error* error) noexcept = 0;
 
   // Programs `transaction` into the kernel. Must be idempotent. Must create objects before references to them, and delete
-  // objects after. `result` and `error` are never null. Limit: 60 s.
+  // objects after. `result` and `error` are never null. Limit: 60 s. The daemon cannot stop or swap backends before it
+  // returns, so a call that may be long should check Transaction::cancelled between its steps.
   virtual Code apply(const Transaction* transaction, ApplyResult* result, Error* error) noexcept = 0;
 
   // Checks the kernel for drift since the last apply(). Returns kOk, or kNeedFull and describes the drift in `error`.

@@ -29,11 +29,15 @@ struct Transaction {
   const NodeFacts* node;          // never null
   ArrayView service_ports;        // ServicePort, sorted by key; may be empty, for example if only `node` changed
   ArrayView removed;              // ServicePortKey, delta only, sorted by key; disjoint from service_ports
-  // Since minor 1.
-  std::uint64_t deadline;  // the value of Host::now() at which the limit of the call is exceeded; 0: no limit
-  // Null, or a word that the daemon sets to another value than 0, from any thread, when the result is no longer needed,
-  // for example because the daemon ends. Must be read atomically. The backend should then return kRetry soon. It need not
-  // undo what it has written: the state must be one that the next full transaction, or retire(), can continue from.
+  // Since minor 1. The value of Host::now() at which the limit of the call is exceeded; 0: no limit. A backend should not
+  // wait beyond it, for example for a lock, but may complete work that makes progress.
+  std::uint64_t deadline;
+  // Since minor 1. Null, or a word that another thread of the daemon sets to a value other than 0 when the result is no
+  // longer needed: the daemon stops, another backend takes over, or a swap is rolled back. It may be set before the call.
+  // Must be read atomically, and only during the call. The backend should then return kRetry soon, which is no failure
+  // and not logged as one; kOk is valid, too. It need not undo what it has written: it must leave a state that it may
+  // leave after a failure, from which the next full transaction, of this object or of a later process, or retire() can
+  // continue.
   const std::uint32_t* cancelled;
 };
 static_assert(sizeof(Transaction) == 96 && offsetof(Transaction, base_generation) == 8 &&

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "sluice/abi/entry.hpp"
+#include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
 #include "sluice/sdk/options.hpp"
@@ -32,8 +33,10 @@ class BackendBase : public abi::Backend {
     const abi::Code code = guarded(error, [&] {
       const abi::Transaction given = read(transaction);
       const abi::NodeFacts node = read(given.node);
+      deadline_ = Deadline(given, *host_);
       return do_apply(given, node, filled, error);
     });
+    deadline_ = Deadline();
     if (result != nullptr) {
       filled.struct_size = result->struct_size < sizeof(filled) ? result->struct_size : sizeof(filled);
       const std::uint32_t size_of_caller = result->struct_size;
@@ -67,7 +70,8 @@ class BackendBase : public abi::Backend {
   virtual ~BackendBase() = default;
 
   virtual abi::Code do_probe(abi::Error* error) = 0;
-  // `transaction` and `node` are copies. Their views are valid during the call.
+  // `transaction` and `node` are copies. Their views are valid during the call. A call that may be long should call
+  // deadline().check() between its steps.
   virtual abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
                              abi::ApplyResult& result, abi::Error* error) = 0;
   virtual abi::Code do_verify(abi::Error* error) = 0;
@@ -80,11 +84,14 @@ class BackendBase : public abi::Backend {
   abi::Family family() const noexcept { return family_; }
   abi::Host& host() const noexcept { return *host_; }
   const Logger& log() const noexcept { return log_; }
+  // Of the apply() in progress; otherwise without a limit. The reference is always the same.
+  const Deadline& deadline() const noexcept { return deadline_; }
 
  private:
   abi::Family family_;
   abi::Host* host_;
   Logger log_;
+  Deadline deadline_;
 };
 
 // Whether another backend serves the family until the first apply() (abi::kCreatePredecessorServes). `args` must be those

@@ -10,6 +10,7 @@
 #include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/backend_base.hpp"
 #include "sluice/sdk/claims.hpp"
+#include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
 #include "sluice/sdk/nearest.hpp"
