@@ -475,6 +475,10 @@ SLUICE_LOG_MESSAGE(kResyncInsteadOfDelta, "resync-instead-of-delta", info, "sync
 SLUICE_LOG_MESSAGE(kResyncRetry, "resync-retry", info, "sync", "backend family count",
                    "A full resync retries service ports that are not programmed.",
                    "");
+SLUICE_LOG_MESSAGE(kSyncCancelled, "sync-cancelled", info, "sync", "backend family generation seconds",
+                   "The daemon stops, or another backend takes over, and the backend ended its sync early. The next "
+                   "full transaction, of this process or of the next, completes it.",
+                   "");
 SLUICE_LOG_MESSAGE(kSyncFailed, "sync-failed", error, "sync", "backend family generation error",
                    "A sync failed, and the next transaction is full. The level is warning if the backend expects that "
                    "a retry succeeds.",

@@ -116,7 +116,12 @@ void BackendRun::unsubscribe() {
   }
 }
 
+void BackendRun::cancel() {
+  for (const auto& of : families_) of->loop->cancel();
+}
+
 void BackendRun::stop() {
+  cancel();
   for (const auto& of : families_) of->loop->stop();
   unsubscribe();
 }

@@ -74,7 +74,9 @@ class BackendRun {
   void subscribe(snapshot::SettingsStage facts = snapshot::SettingsStage::running);
   // Closes the subscriptions; the backend takes no further transactions.
   void unsubscribe();
-  // Releases the backend; kernel state stays. Waits for calls in progress.
+  // The results of apply() are no longer needed, neither of the calls in progress nor of later ones.
+  void cancel();
+  // Cancels, waits for calls in progress, and releases the backend; kernel state stays.
   void stop();
 
   RunId id() const { return settings_.id; }

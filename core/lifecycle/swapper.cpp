@@ -173,6 +173,7 @@ class Swapper::Attempt {
   void roll_back() {
     if (new_ == nullptr) return;
     new_->unsubscribe();
+    new_->cancel();
     if (swapper_.stopping_) {
       // The old backend may be held and cannot restore its rules, so nothing is deleted. The next process finds the
       // new backend in the ownership ledger.

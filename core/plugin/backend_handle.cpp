@@ -247,7 +247,7 @@ Outcome BackendHandle::prepare(const abi::NodeFacts& node) {
   });
 }
 
-ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
+ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction, const std::uint32_t* cancelled) {
   ApplyOutcome applied;
   if (transaction.kind == abi::TransactionKind::kDelta && !plugin_->has(abi::kFeatureDelta)) {
     applied.code = abi::Code::kInvalid;
@@ -257,8 +257,11 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
   host_.take_reports();
   abi::ApplyResult result{};
   result.struct_size = sizeof(result);
+  abi::Transaction given = transaction;
+  given.deadline = host_.now() + static_cast<std::uint64_t>(std::chrono::nanoseconds(Call::apply.limit).count());
+  given.cancelled = cancelled;
   static_cast<Outcome&>(applied) =
-      timed_call(Call::apply, [&](abi::Error* error) { return backend_->apply(&transaction, &result, error); });
+      timed_call(Call::apply, [&](abi::Error* error) { return backend_->apply(&given, &result, error); });
   applied.kernel_writes = result.kernel_writes;
   applied.objects_owned = result.objects_owned;
   applied.kernel_time = std::chrono::nanoseconds(

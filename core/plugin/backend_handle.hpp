@@ -89,8 +89,9 @@ class BackendHandle {
   Outcome probe();
   // Returns ok, too, if the backend has no abi::Preparation, which documents `node`.
   Outcome prepare(const abi::NodeFacts& node);
-  // Rejects a delta with kInvalid if the plugin does not have kFeatureDelta.
-  ApplyOutcome apply(const abi::Transaction& transaction);
+  // Rejects a delta with kInvalid if the plugin does not have kFeatureDelta. Sets the deadline of the transaction.
+  // `cancelled` is abi::Transaction::cancelled; may be null.
+  ApplyOutcome apply(const abi::Transaction& transaction, const std::uint32_t* cancelled = nullptr);
   Outcome verify();
   ClaimsOutcome claims();
   // Whether the backend supports services(). Any thread.

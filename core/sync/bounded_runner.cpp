@@ -54,6 +54,7 @@ lib::Clock::Time BoundedRunner::next_run() const {
       break;
     case RunOutcome::failed: next = std::min(next, *last_end_ + intervals_.retry); break;
     case RunOutcome::retry_soon:
+    case RunOutcome::cancelled:
       next = std::min(next, *last_end_ + std::max(interval(), kShortestRetry));
       break;
   }
@@ -80,8 +81,8 @@ void BoundedRunner::finished(RunOutcome outcome, lib::Clock::Duration cost) {
   const auto now = clock_.now();
   pace_.ran(started_at_, now, cost);
   if (runs_early_ && outcome == RunOutcome::done) last_early_end_ = now;
-  if (!runs_early_ || outcome == RunOutcome::failed || outcome == RunOutcome::retry_soon) last_end_ = now;
   last_outcome_ = outcome;
+  if (!runs_early_ || !succeeded()) last_end_ = now;
 }
 
 }  // namespace sluice::sync

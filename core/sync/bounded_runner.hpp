@@ -34,6 +34,7 @@ enum class RunOutcome {
   not_ready,   // nothing could be taken yet; before the first other run it does not count
   failed,      // retry after `retry`
   retry_soon,  // a temporary failure, such as a held lock: retry after `min`, at least 500 ms
+  cancelled,   // no failure, but as retry_soon
 };
 
 class BoundedRunner {

@@ -58,6 +58,7 @@ std::future<lib::Status> SyncLoop::start(MakeBackend make) {
 
 void SyncLoop::stop() {
   queue_.close();
+  cancel();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -82,6 +83,7 @@ void SyncLoop::request_full(std::string reason) {
 std::future<void> SyncLoop::hold() {
   Hold message;
   auto held = message.held.get_future();
+  set_cancelled(kCancelledByHold);
   queue_.put(std::move(message));
   return held;
 }
@@ -252,6 +254,7 @@ void SyncLoop::handle(Unhealthy& message) {
 
 void SyncLoop::handle(Hold& message) {
   held_ = true;
+  std::atomic_ref(cancelled_).fetch_and(~kCancelledByHold);
   message.held.set_value();
 }
 
@@ -330,7 +333,7 @@ lib::Status SyncLoop::run_once(bool full) {
     waiting_since_ = waiting_since;
   }
   recent_.note(*transaction, clock_.now());
-  observer_.synced({id_, report});
+  if (outcome != RunOutcome::cancelled) observer_.synced({id_, report});
   // The backend compares a full transaction with the kernel, so it replaces a verification.
   if (transaction->full) next_verify_ = clock_.now() + verify_every_;
   return status;
@@ -348,7 +351,7 @@ lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction,
   plugin::ApplyOutcome outcome;
   {
     const snapshot::FlatTransaction flat(transaction);
-    outcome = backend_->apply(*flat.get());
+    outcome = backend_->apply(*flat.get(), &cancelled_);
   }
   if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
     base::log(base::message::kResyncInsteadOfDelta, backend_->name() + ": full resync: " + outcome.message,
@@ -357,6 +360,19 @@ lib::Status SyncLoop::apply_and_report(const snapshot::Transaction& transaction,
     return {};
   }
   const double apply_seconds = seconds(clock_.now() - begin);
+  if (outcome.code == abi::Code::kRetry && is_cancelled()) {
+    base::log(base::message::kSyncCancelled,
+              backend_->name() + ": apply cancelled after " + std::to_string(apply_seconds) + " s: " + outcome.message,
+              {{"backend", id_.backend},
+               {"family", lib::family_name(id_.family)},
+               {"generation", transaction.generation},
+               {"seconds", apply_seconds}});
+    need_full_ = true;
+    next = RunOutcome::cancelled;
+    const lib::Lock lock(mutex_);
+    status_.synced = false;
+    return outcome.status(backend_->name(), "apply");
+  }
   const auto at = std::chrono::system_clock::now();
   report.ok = outcome.ok();
   report.at = at;

@@ -94,8 +94,11 @@ class SyncLoop final : private plugin::HostObserver {
   // Starts the apply thread, which makes and probes the backend, and returns the result of both. If it is an error, the
   // loop must be destroyed.
   std::future<lib::Status> start(MakeBackend make);
-  // Waits for the current backend call and releases the backend. Kernel state is kept.
+  // Cancels an apply() in progress, waits for the current backend call and releases the backend. Kernel state is kept.
   void stop();
+  // [any thread] Sets abi::Transaction::cancelled for the apply() in progress and all that follow, because the results
+  // are no longer needed. Other calls are not affected.
+  void cancel() { set_cancelled(kCancelled); }
 
   // Any thread except the apply thread may call the following functions. The apply thread executes them between two
   // runs, in the order of the calls. If the loop ends before, their futures have the error broken_promise.
@@ -103,7 +106,7 @@ class SyncLoop final : private plugin::HostObserver {
   // Calls `f` with the backend. The future receives its exceptions.
   template <class F>
   std::future<std::invoke_result_t<F&, plugin::BackendHandle&>> call(F f);
-  // Once the future is ready, the loop applies and verifies nothing until resume(), except in call(), inspect() and
+  // Cancels an apply() in progress. Once the future is ready, the loop applies and verifies nothing until resume(), except in call(), inspect() and
   // apply_full(). Requests stay pending meanwhile.
   std::future<void> hold();
   // Ends hold() and starts with a full transaction at once.
@@ -178,6 +181,12 @@ class SyncLoop final : private plugin::HostObserver {
   }
   void relayed(plugin::RelayedPort port) override { observer_.relayed({id_, std::move(port)}); }
 
+  // Reasons for abi::Transaction::cancelled, as bits.
+  static constexpr std::uint32_t kCancelled = 1u << 0;
+  static constexpr std::uint32_t kCancelledByHold = 1u << 1;  // until the loop is held
+  void set_cancelled(std::uint32_t reason) { std::atomic_ref(cancelled_).fetch_or(reason); }
+  bool is_cancelled() { return std::atomic_ref(cancelled_).load() != 0; }
+
   void run(MakeBackend make, std::promise<lib::Status> ready);
   lib::Status create_and_probe(MakeBackend make);
   void serve();
@@ -225,6 +234,7 @@ class SyncLoop final : private plugin::HostObserver {
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // of changes that are not in the kernel yet
   std::deque<Inspect> inspections_;
 
+  std::uint32_t cancelled_ = 0;  // read by the backend; every access is atomic
   std::atomic<bool> request_queued_{false};        // a request waits for the next run
   std::atomic<bool> early_request_queued_{false};  // an early request waits for the next run
   RecentNamespaces recent_;

@@ -105,6 +105,17 @@ class Script {
     });
     CPPUNIT_ASSERT_MESSAGE("never called: " + call + ", but " + text(), called);
   }
+  // Waits until the apply is cancelled, if the test wants that of this backend.
+  abi::Code apply(const std::string& id, const abi::Transaction& transaction, abi::Error* error) {
+    const bool full = transaction.kind == abi::TransactionKind::kFull;
+    const abi::Code code = call(id, full ? "apply full" : "apply delta", error);
+    if (waits_for_cancel != id) return code;
+    const std::uint32_t* const word = transaction.cancelled;
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) std::this_thread::sleep_for(1ms);  // fixed time: polls
+    call(id, "cancelled", error);
+    return sdk::fail(error, abi::Code::kRetry, {}, "cancelled");
+  }
+  std::string waits_for_cancel;                            // a backend; set while none applies
   std::map<std::string, std::vector<std::string>> claims;  // by backend
   bool affinity = true;
   std::string created_with;  // flags of the last create
@@ -131,7 +142,7 @@ class Scripted final : public abi::Backend, public abi::Affinity {
   explicit Scripted(std::string id) : id_(std::move(id)) {}
   abi::Code probe(abi::Error* error) noexcept override { return g_script->call(id_, "probe", error); }
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult*, abi::Error* error) noexcept override {
-    return g_script->call(id_, t->kind == abi::TransactionKind::kFull ? "apply full" : "apply delta", error);
+    return g_script->apply(id_, *t, error);
   }
   abi::Code verify(abi::Error* error) noexcept override { return g_script->call(id_, "verify", error); }
   abi::Code claims(abi::StringSink* sink, abi::Error* error) noexcept override {
@@ -204,6 +215,9 @@ class SwapperTest : public CppUnit::TestFixture,
   CPPUNIT_TEST(connections_of_a_rolled_back_backend_drain);
   CPPUNIT_TEST(connections_of_a_rolled_back_build_drain);
   CPPUNIT_TEST(a_stopping_daemon_does_not_roll_back);
+  CPPUNIT_TEST(a_stopping_daemon_cancels_the_apply_of_the_new_backend);
+  CPPUNIT_TEST(a_failed_swap_cancels_the_apply_of_the_new_backend);
+  CPPUNIT_TEST(with_shared_artifacts_the_apply_of_the_old_backend_is_cancelled);
   CPPUNIT_TEST(a_failed_verify_is_rolled_back);
   CPPUNIT_TEST(a_failed_rollback_is_retried);
   CPPUNIT_TEST(a_new_backend_that_hangs_is_not_called_until_it_answers);
@@ -534,6 +548,47 @@ class SwapperTest : public CppUnit::TestFixture,
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("retire") == std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/old"), notes());
+  }
+
+  void a_stopping_daemon_cancels_the_apply_of_the_new_backend() {
+    script_.waits_for_cancel = "new";
+    const test::CapturedLog log;
+    bool swapped = true;
+    std::thread swapping([&] { swapped = swap().status.ok(); });
+    script_.await("new apply full");
+    swapper_->stop();
+    swapping.join();
+    CPPUNIT_ASSERT(!swapped);
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new cancelled, new release"));
+    const std::string text = log.text();
+    CPPUNIT_ASSERT_MESSAGE(text, text.find("ERROR") == std::string::npos && text.find("WARN") == std::string::npos);
+  }
+
+  void a_failed_swap_cancels_the_apply_of_the_new_backend() {
+    make_swapper(50ms);
+    script_.waits_for_cancel = "new";
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.failed_at == Step::apply);
+    script_.await("new cancelled");
+    await_note("new undone");
+    expect_old_active();
+  }
+
+  void with_shared_artifacts_the_apply_of_the_old_backend_is_cancelled() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.hang("new claims");
+    bool swapped = false;
+    std::thread swapping([&] { swapped = swap().status.ok(); });
+    script_.await("new claims");
+    script_.waits_for_cancel = "old";
+    store().deliver(model::Upsert{test::service("later")});
+    script_.await("old apply delta");
+    script_.go_on();
+    swapping.join();
+    CPPUNIT_ASSERT(swapped);
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old cancelled") < calls.find("new apply full"));
   }
 
   void a_failed_verify_is_rolled_back() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "test/unit/patience.hpp"
+#include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/sync_rig.hpp"
 
 namespace sluice::sync {
@@ -19,6 +20,10 @@ class SyncLoopControlTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopControlTest);
   CPPUNIT_TEST(call_runs_on_the_apply_thread);
   CPPUNIT_TEST(stop_drops_pending_calls);
+  CPPUNIT_TEST(apply_has_a_deadline_and_is_not_cancelled);
+  CPPUNIT_TEST(stop_cancels_the_apply_in_progress);
+  CPPUNIT_TEST(hold_cancels_the_apply_in_progress_and_no_later_one);
+  CPPUNIT_TEST(failure_of_a_cancelled_apply_is_logged);
   CPPUNIT_TEST(hold_suspends_apply_and_verify);
   CPPUNIT_TEST(request_while_held_stays_pending);
   CPPUNIT_TEST(resume_applies_a_full_transaction_at_once);
@@ -82,6 +87,85 @@ class SyncLoopControlTest : public SyncRig {
     script_.during_apply = nullptr;
     CPPUNIT_ASSERT(!start().ok());
     CPPUNIT_ASSERT(broken(loop_->apply_full()));
+  }
+
+  // Each apply waits until it is cancelled.
+  void wait_in_apply(std::promise<void>& applying) {
+    script_.during_apply = [this, &applying] {
+      applying.set_value();
+      test::wait_until([this] { return is_cancelled(); });
+    };
+  }
+  bool is_cancelled() const {
+    return __atomic_load_n(script_.applying->cancelled, __ATOMIC_ACQUIRE) != 0;
+  }
+
+  void apply_has_a_deadline_and_is_not_cancelled() {
+    CPPUNIT_ASSERT(start().ok());
+    const std::uint64_t before = script_.host->now();
+    std::uint64_t deadline = 0;
+    bool cancelled = true;
+    script_.during_apply = [&] {
+      deadline = script_.applying->deadline;
+      cancelled = is_cancelled();
+    };
+    CPPUNIT_ASSERT(within(loop_->apply_full()).ok());
+    const std::uint64_t minute = 60'000'000'000;
+    CPPUNIT_ASSERT(deadline >= before + minute && deadline <= script_.host->now() + minute);
+    CPPUNIT_ASSERT(!cancelled);
+  }
+
+  void stop_cancels_the_apply_in_progress() {
+    std::promise<void> applying;
+    wait_in_apply(applying);
+    script_.apply_answers = {abi::Code::kRetry};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    triggers_ = 1;
+    loop_->request();
+    applying.get_future().wait();
+    loop_->stop();
+    CPPUNIT_ASSERT(is_cancelled());
+    const LoopStatus status = loop_->status();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), status.failures);
+    CPPUNIT_ASSERT_EQUAL(std::string(), status.last_error);
+    CPPUNIT_ASSERT(!status.synced && status.pending_since);
+    CPPUNIT_ASSERT_MESSAGE("not reported to metrics", reports_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin end"), steps_.at(0) + " " + steps_.at(1));
+    const std::string text = log.text();
+    CPPUNIT_ASSERT_MESSAGE(text, text.find("apply cancelled after") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(text, text.find("ERROR") == std::string::npos && text.find("WARN") == std::string::npos);
+  }
+
+  void hold_cancels_the_apply_in_progress_and_no_later_one() {
+    std::promise<void> applying;
+    wait_in_apply(applying);
+    script_.apply_answers = {abi::Code::kRetry};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    applying.get_future().wait();
+    within(loop_->hold());
+    expect("full 1");
+    bool cancelled = true;
+    script_.during_apply = [&] { cancelled = is_cancelled(); };
+    CPPUNIT_ASSERT(within(loop_->apply_full()).ok());
+    expect("full 2");
+    CPPUNIT_ASSERT(!cancelled);
+    loop_->resume();
+    expect("full 3");
+    settle();
+    CPPUNIT_ASSERT(!cancelled && loop_->status().synced);
+  }
+
+  void failure_of_a_cancelled_apply_is_logged() {
+    std::promise<void> applying;
+    wait_in_apply(applying);
+    script_.apply_answers = {abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    applying.get_future().wait();
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().failures);
   }
 
   void hold_suspends_apply_and_verify() {

@@ -40,6 +40,7 @@ struct Script {
   abi::Host* host = nullptr;
   bool inspectable = true;
   std::function<void()> during_apply;  // on the apply thread
+  const abi::Transaction* applying = nullptr;  // valid in during_apply
   // The report about "shop/cart:http" in each apply: a reason, "served", or empty for no report.
   std::deque<std::string> not_programmed;
 
@@ -78,6 +79,7 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
     result->kernel_writes = 7;
     result->kernel_nanoseconds = 500'000'000;
+    g_script->applying = t;
     if (g_script->during_apply) g_script->during_apply();
     std::snprintf(error->message, sizeof error->message, "scripted");
     if (!g_script->not_programmed.empty()) {
