@@ -50,7 +50,9 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<ne
       reporter_(host(), family()),
       recent_(std::move(recent)),
       affinity_(*recent_, family()),
-      old_backend_serves_(sdk::predecessor_serves(args)) {}
+      old_backend_serves_(sdk::predecessor_serves(args)) {
+  kernel_->set_deadline(deadline());
+}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
 
@@ -83,6 +85,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   } catch (const sdk::Failure& failure) {
     for (const auto& [name, why] : submitter.refused()) skipped_.insert(name);
     note_cost(result);
+    if (deadline().cancelled()) throw;
     reporter_.failure(full);
     reporter_.lock(session_, failure.code() == abi::Code::kRetry, log());
     throw;

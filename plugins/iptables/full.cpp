@@ -393,6 +393,7 @@ State apply_full(netfilter::KernelSession& session, const ApplyContext& context,
   FullSync sync(session, context, std::move(fixed), std::move(before));
   sync.write_fixed();
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    session.kernel().deadline().check();
     sync.write_service_port(port);
   }
   return sync.finish();

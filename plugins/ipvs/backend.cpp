@@ -45,7 +45,8 @@ void merge(Changes& changes, const Changes& late, const Wanted& wanted) {
   std::erase_if(changes.remove, [&](const SetItem& item) { return wanted.wants(item); });
 }
 
-ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings, Ownership& ownership) {
+ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings, Ownership& ownership,
+                                     const sdk::Deadline& deadline) {
   ServerWriter::Options options;
   options.excluded = [&ownership](const ServerKey& key) { return ownership.is_excluded(key); };
   options.foreign = [&ownership](const ServerKey& key) { ownership.mark_foreign(key); };
@@ -53,6 +54,7 @@ ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings
   options.when_removed = settings.when_removed;
   options.drain = settings.drain;
   options.state_dir = sdk::text(args.state_dir);
+  options.deadline = &deadline;
   return options;
 }
 
@@ -67,7 +69,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
       rules_(*kernels_.rules, args.family, [this] { return host().now(); }),
       sets_(*kernels_.sets, args.family),
       servers_(
-          *kernels_.servers, server_options(args, settings_, ownership_), [this] { return host().now(); }, log()),
+          *kernels_.servers, server_options(args, settings_, ownership_, deadline()), [this] { return host().now(); }, log()),
       links_(*kernels_.links, args.family, log()),
       ownership_(settings_.exclude_cidrs),
       metrics_(host(), args.family),
@@ -79,6 +81,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
   drift_.add([this] { return sets_.find_drift(); }, [this] { return sets_.waited(); });
   drift_.add([this] { return links_.find_drift(); });
   drift_.add([this] { return rules_.find_drift(); });
+  kernels_.rules->set_deadline(deadline());
 }
 
 abi::Code IpvsBackend::do_probe(abi::Error*) {
@@ -226,6 +229,7 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
   std::set<PortId> losers;
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    deadline().check();
     const PortId id = port_id(port.key);
     try {
       ServicePlan made = plan_service(facts_, port);
@@ -310,7 +314,7 @@ void IpvsBackend::exclude_foreign(const std::string& name, ServicePlan& plan, Pr
   }
 }
 
-// The order of docs/decisions/0020-ipvs.md.
+// The order of docs/decisions/0020-ipvs.md. The process may be killed after each step, so a cancelled call may end there.
 void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
   add(changes.add);
   bool waiting = false;
@@ -319,13 +323,16 @@ void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
   } else {
     change_rules(changes);
   }
+  deadline().check();
   const Changes late = put(changes.put, problems);
   add(late.add);
   if (!waiting) change_rules(late);
   merge(changes, late, wanted_);
+  deadline().check();
   for (const abi::Address& address : changes.bind) ownership_.add(address);
   links_.bind(changes.bind);
   if (waiting) write_all_rules(RuleWriter::Wait::kNo);
+  deadline().check();
   links_.unbind(changes.unbind);
   for (const abi::Address& address : changes.unbind) ownership_.remove(address);
   servers_.remove(changes.drop);
@@ -400,6 +407,7 @@ void IpvsBackend::write_rules(const Write& write) {
     write();
   } catch (const sdk::Failure& failure) {
     restore_lines_ += rules_.session().lines();
+    if (deadline().cancelled()) throw;
     metrics_.restore_failed();
     netfilter::report_lock(host(), family(), rules_.session(), failure.code() == abi::Code::kRetry);
     throw;

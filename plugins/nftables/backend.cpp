@@ -55,7 +55,9 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       listing_file_(sdk::text(args.state_dir), args.family, log()),
       read_ahead_(*table_.kernel, listing_file_),
       offload_(settings_.offload_interfaces, *table_.kernel, table_.interfaces),
-      old_backend_serves_(sdk::predecessor_serves(args)) {}
+      old_backend_serves_(sdk::predecessor_serves(args)) {
+  writer_.set_deadline(deadline());
+}
 
 NftablesBackend::~NftablesBackend() {
   resync_throttle_.stop();
@@ -149,7 +151,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     }
   } catch (const sdk::Failure&) {
     note_cost();
-    metrics_.sync_failed();
+    if (!deadline().cancelled()) metrics_.sync_failed();
     throw;
   }
   note_cost();
@@ -223,6 +225,7 @@ void NftablesBackend::forget_derived(const PortId& id) {
 void NftablesBackend::plan(const abi::Transaction& transaction, Problems& problems) {
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    deadline().check();
     const PortId id = port_id(port.key);
     try {
       ServicePlan made = plan_service(family(), facts_.node_ip, port);

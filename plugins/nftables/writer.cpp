@@ -66,6 +66,7 @@ void add_addresses(const TableFacts& before, const TableFacts& facts, Batch& bat
 }  // namespace
 
 Listing Writer::list() {
+  deadline_->check();
   const std::uint64_t begin = now_();
   Listing listing = kernel_.list();
   waited_ += std::chrono::nanoseconds(now_() - begin);
@@ -73,6 +74,7 @@ Listing Writer::list() {
 }
 
 std::vector<Refusal> Writer::commit(const Batch& batch) {
+  deadline_->check();
   const std::uint64_t begin = now_();
   std::vector<Refusal> refusals = kernel_.commit(batch);
   waited_ += std::chrono::nanoseconds(now_() - begin);
@@ -139,6 +141,7 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const WriteOrder&
   if (listing.exists && !difference.replaces() && !batch.chains.empty() && !flush()) return false;
   std::string service;
   for (const PortId& id : write_order.in_order(model.ids())) {
+    deadline_->check();
     // Flush between Services only: a port written later would be rejected meanwhile, as an unknown port of its
     // cluster IP.
     const std::string_view name = service_of(id.first);

@@ -18,6 +18,7 @@
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/model/model.hpp"
 #include "plugins/nftables/write_order.hpp"
+#include "sluice/sdk/deadline.hpp"
 
 namespace sluice::nftables {
 
@@ -29,6 +30,9 @@ class Writer {
   // `kernel` outlives this; `chunk` as in Table; `now` is a clock in nanoseconds.
   Writer(TableKernel& kernel, std::size_t chunk, std::function<std::uint64_t()> now)
       : kernel_(kernel), chunk_(chunk), now_(std::move(now)) {}
+
+  // If it is cancelled, each method throws sdk::Failure (kRetry) between two transactions. Must outlive this object.
+  void set_deadline(const sdk::Deadline& deadline) { deadline_ = &deadline; }
 
   Listing list();
 
@@ -101,6 +105,7 @@ class Writer {
   TableKernel& kernel_;
   const std::size_t chunk_;
   std::function<std::uint64_t()> now_;
+  const sdk::Deadline* deadline_ = &sdk::Deadline::unlimited();
   std::chrono::nanoseconds waited_{0};
   std::vector<Refusal> last_;                    // refusals of the last failed attempt
   std::map<std::string, std::uint64_t> unused_;  // shared chains without users, and since when

@@ -53,7 +53,9 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
       owns_node_(owns_node),
       kernel_(std::move(kernel)),
       writer_(*kernel_, args.family, [this] { return host().now(); }),
-      kept_(static_cast<abi::HostDescriptors*>(args.host->extension(sdk::view(abi::kHostDescriptors))), log()) {}
+      kept_(static_cast<abi::HostDescriptors*>(args.host->extension(sdk::view(abi::kHostDescriptors))), log()) {
+  kernel_->set_deadline(deadline());
+}
 
 UserspaceBackend::~UserspaceBackend() {
   if (table_ != nullptr) {
@@ -274,6 +276,7 @@ std::vector<abi::ServicePort> UserspaceBackend::update(const abi::Transaction& t
   std::vector<abi::ServicePort> served;
   std::vector<abi::ServicePort> later;
   const auto update_one = [&](const abi::ServicePort& port) {
+    deadline().check();
     const std::string problem = table_->update(port, claim_facts_);
     if (!problem.empty()) add_problem(problems, sdk::service_port_name(port.key), problem);
   };
@@ -317,7 +320,7 @@ void UserspaceBackend::write(const abi::Transaction& transaction, const std::vec
     written = full ? writer_.write_full(fixed_rules(facts_), portals) : writer_.write_delta(portals, removed);
   } catch (const sdk::Failure& failure) {
     result.kernel_writes = writer_.session().lines();
-    note_tool_cost(failure.code() == abi::Code::kRetry, result);
+    note_tool_cost(failure.code() == abi::Code::kRetry && !deadline().cancelled(), result);
     throw;
   }
   note_tool_cost(false, result);

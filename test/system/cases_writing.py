@@ -18,6 +18,8 @@ MOST_REFUSALS = 25
 LOCK = "/run/xtables.lock"
 LOCK_SECONDS = 8
 LOAD = 400
+# iptables-nft-restore loads them in some dozens of runs.
+LONG_LOAD = 3000
 
 
 def one_refused(t, manner):
@@ -126,14 +128,14 @@ def release(holder):
     holder.wait(pace.stretched(10))
 
 
-def load(t):
-    """Creates hundreds of Services at the source, while no daemon runs."""
+def load(t, count=LOAD):
+    """Creates many Services at the source, while no daemon runs."""
     t.bench.daemon.stop()
-    t.bench.source.put(*bulk.services(LOAD, [ready(E1), ready(E2), ready(E3), ready(E4), bulk.nowhere(0)]))
+    t.bench.source.put(*bulk.services(count, [ready(E1), ready(E2), ready(E3), ready(E4), bulk.nowhere(0)]))
 
 
-def wait_loaded(t, hammer):
-    t.wait_until(lambda: probe.ask(t.topology, POD, "tcp", bulk.cluster_front(LOAD - 1).ip, 80, t.family, 1, 300)[0]
+def wait_loaded(t, hammer, count=LOAD):
+    t.wait_until(lambda: probe.ask(t.topology, POD, "tcp", bulk.cluster_front(count - 1).ip, 80, t.family, 1, 300)[0]
                  .startswith("ok"), "the last Service is served", seconds=60)
     if t.has_status:
         t.wait_until(lambda: all(one["synced"] for one in t.status()["families"]), "synced", seconds=60)
@@ -165,3 +167,33 @@ def loaded_on_an_empty_node(t):
     hammer = t.hammer(POD, front)
     wait_loaded(t, hammer)
     t.require_unbroken(hammer, "until everything was loaded")
+
+
+@own_daemon(None, f"SIGTERM while {LONG_LOAD} Services are loaded: the daemon ends before all are written, no connect fails, and the "
+            "next start writes the rest", sources=["manifests"], backends=IPTABLES)
+def stopped_during_a_load(t):
+    service = t.service(BOTH)
+    t.settle()
+    load(t, LONG_LOAD)
+    hammer = t.hammer(POD, service.cluster())
+    t.bench.daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
+    t.wait_until(lambda: bulk_chains(t) > 0, "the load begins", seconds=60)
+    status = t.bench.daemon.stop()
+    t.require(status == 0, f"the daemon ended with status {status}")
+    t.require("apply cancelled after" in t.bench.daemon.log(), "the daemon wrote everything before it ended")
+    t.require("sync-failed" not in t.bench.daemon.log(), "the cancelled sync was logged as a failure")
+    written = bulk_chains(t)
+    t.require(0 < written < LONG_LOAD, f"{written} of {LONG_LOAD} Services are in the kernel")
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    hammer.wait_attempts(10)
+    t.bench.start_daemon()
+    wait_loaded(t, hammer, LONG_LOAD)
+    t.require_unbroken(hammer, "from the stop to the end of the load")
+    t.require(bulk_chains(t) == LONG_LOAD, f"{bulk_chains(t)} of {LONG_LOAD} Services are in the kernel")
+
+
+def bulk_chains(t):
+    """How many of the Services packets can reach. iptables-nft-save would start over with each change."""
+    tools = t.topology.tools
+    rules = t.topology.run("node", tools.program(t.family, ""), "-t", "nat", "-S", "KUBE-SERVICES").stdout
+    return sum(f" {bulk.NAMESPACE}/svc-" in line or f'"{bulk.NAMESPACE}/svc-' in line for line in rules.splitlines())

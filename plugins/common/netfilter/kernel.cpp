@@ -59,12 +59,13 @@ lib::ProgramResult NodeKernel::save(std::optional<Table> only, const std::functi
   }
   command.timeout = kSaveTimeout;
   command.on_output = sink;
-  return run(command);
+  return run(command, [this] { return deadline().cancelled(); });
 }
 
-lib::ProgramResult NodeKernel::run(const lib::Program& command) {
-  auto result = lib::run_program(command);
+lib::ProgramResult NodeKernel::run(const lib::Program& command, const std::function<bool()>& stopped) {
+  auto result = lib::run_program(command, stopped);
   if (result) return std::move(*result);
+  deadline().check();
   tools_.reset();  // removed or replaced at run time: find the tools again next time
   throw sdk::Failure(abi::Code::kKernel, {}, result.status().message(), result.status().os_errno());
 }
@@ -80,11 +81,12 @@ Restored NodeKernel::restore(std::string_view input) {
   const LockPatience& patience = tool_without_lock ? kToolWithoutLock : kToolWithLock;
   bool held = !tool_without_lock;
   try {
-    held = lock.acquire(patience.limit, patience.pause);
+    held = lock.acquire(patience.limit, patience.pause, [this] { return deadline().remaining().count() == 0; });
   } catch (const std::system_error& caught) {
     if (tool_without_lock) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
   }
   if (!held) {
+    deadline().check();
     lib::ProgramResult busy;
     busy.exit_code = kResourceProblem;
     busy.error_output =

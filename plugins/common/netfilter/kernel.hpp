@@ -18,6 +18,7 @@
 #include "plugins/common/netfilter/generation.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/tools.hpp"
+#include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
@@ -31,6 +32,11 @@ struct Restored {
 class Kernel {
  public:
   virtual ~Kernel() = default;
+
+  // If it is cancelled, waits end and iptables-save is killed, with sdk::Failure (kRetry); iptables-restore is not
+  // killed, so that the count of its COMMITs is known. Must outlive this object.
+  void set_deadline(const sdk::Deadline& deadline) { deadline_ = &deadline; }
+  const sdk::Deadline& deadline() const { return *deadline_; }
 
   // Found on first use. Throws sdk::Failure if there are none.
   virtual const Tools& tools() = 0;
@@ -53,6 +59,9 @@ class Kernel {
   virtual int ensure_counter(const std::string& name) = 0;
   // Empty if there is no such counter.
   virtual std::optional<std::uint64_t> counted_packets(const std::string& name) = 0;
+
+ private:
+  const sdk::Deadline* deadline_ = &sdk::Deadline::unlimited();
 };
 
 // Uses the programs and the kernel of this node. One thread at a time.
@@ -71,7 +80,7 @@ class NodeKernel final : public Kernel {
   std::optional<std::uint64_t> counted_packets(const std::string& name) override { return accounting_.packets(name); }
 
  private:
-  lib::ProgramResult run(const lib::Program& command);
+  lib::ProgramResult run(const lib::Program& command, const std::function<bool()>& stopped = {});
 
   abi::Family family_;
   std::optional<Tools> tools_;

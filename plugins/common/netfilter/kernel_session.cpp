@@ -46,6 +46,7 @@ void KernelSession::list(SaveReader& reader) {
 }
 
 void KernelSession::read(SaveReader& reader) {
+  kernel_.deadline().check();
   const Timed timed(tool_time_);
   const lib::ProgramResult outcome =
       kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.append(piece); });
@@ -69,6 +70,7 @@ void KernelSession::reset_counters() noexcept {
 
 std::optional<Refusal> KernelSession::try_send(const RestoreInput& input) {
   if (input.empty()) return std::nullopt;
+  kernel_.deadline().check();
   const Timed timed(tool_time_);
   Restored restored;
   const auto written = kernel_.foreign_changes().write([this] { return kernel_.generation(); }, input.commits(),

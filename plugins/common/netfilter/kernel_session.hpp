@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Writes to the kernel and records how much was written, how long it waited for the lock,
-// and whether another process has written since. Not thread-safe.
+// and whether another process has written since. Reading and writing throw sdk::Failure (kRetry)
+// if Kernel::deadline() is cancelled. Not thread-safe.
 #pragma once
 
 #include <array>

@@ -56,14 +56,15 @@ bool XtablesLock::try_socket() {
   return false;
 }
 
-bool XtablesLock::acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause) {
+bool XtablesLock::acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause,
+                          const std::function<bool()>& stopped) {
   const Clock::time_point begin = Clock::now();
   bool held = false;
   for (;;) {
     held = try_file() && try_socket();
     const auto spent = Clock::now() - begin;
     waited_ = std::chrono::duration_cast<std::chrono::milliseconds>(spent);
-    if (held || spent >= limit) break;
+    if (held || spent >= limit || (stopped && stopped())) break;
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, limit - spent));
   }
   if (!held) release();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,10 @@ class XtablesLock {
   XtablesLock(const XtablesLock&) = delete;
   XtablesLock& operator=(const XtablesLock&) = delete;
 
-  // Tries every `pause` until `limit` has passed; returns whether the lock is held. Throws
-  // std::system_error if locking is impossible on this node.
-  bool acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause);
+  // Tries every `pause` until `limit` has passed or `stopped` (may be empty) returns true; returns whether the lock is
+  // held. Throws std::system_error if locking is impossible on this node.
+  bool acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause,
+               const std::function<bool()>& stopped = {});
   void release() noexcept;
 
   // How long the last acquire() took.

@@ -60,6 +60,7 @@ void ServerWriter::refresh() {
   std::set<std::string> schedulers;
   const auto dump = [&] {
     for (const VirtualServer& server : kernel_.servers()) {
+      state_->options.deadline->check();
       if (fresh.find(server.key) != nullptr) continue;  // listed twice during concurrent additions
       HeldServer held = held_server(server, kernel_.real_servers(server.key));
       if (const HeldServer* const before = state_->cache.find(server.key)) {
@@ -124,6 +125,7 @@ ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outc
   std::vector<CommandRange> parts;
   Batch mismatches;
   for (const WantedServer* wanted : pending) {
+    options.deadline->check();
     const ServerKey& key = wanted->server.key;
     const HeldServer* held = cache.find(key);
     std::size_t begin = commands.size();

@@ -18,6 +18,7 @@
 #include "plugins/ipvs/servers/connection_table.hpp"
 #include "plugins/ipvs/servers/server_kernel.hpp"
 #include "plugins/ipvs/settings.hpp"
+#include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/logger.hpp"
 
 namespace sluice::ipvs {
@@ -41,6 +42,8 @@ class ServerWriter {
     std::function<std::int64_t()> wall_clock;  // seconds since 1970; null: the system's
     std::function<bool(const ServerKey&)> excluded;  // a foreign virtual server there is not adopted; null: nowhere
     std::function<void(const ServerKey&)> foreign;   // called for each foreign one found there; may be null
+    // If it is cancelled, refresh() and put() throw sdk::Failure (kRetry) between two virtual servers. Outlives this.
+    const sdk::Deadline* deadline = &sdk::Deadline::unlimited();
   };
 
   // `kernel` outlives this.

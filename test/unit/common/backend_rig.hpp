@@ -76,7 +76,8 @@ class BackendRig {
     World world(family_);
     return apply(world.delta(changed, removed, ++generation, facts));
   }
-  abi::Code apply(const abi::Transaction& transaction) {
+  abi::Code apply(abi::Transaction transaction) {
+    transaction.cancelled = &cancelled;
     result = {};
     result.struct_size = sizeof(result);
     clear_error();
@@ -138,6 +139,7 @@ class BackendRig {
   abi::ApplyResult result{};
   abi::Error error{};
   std::uint64_t generation = 0;
+  std::uint32_t cancelled = 0;  // abi::Transaction::cancelled of each apply()
   abi::Code inspected = abi::Code::kOk;
 
  protected:
