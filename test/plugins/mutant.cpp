@@ -15,6 +15,7 @@
 //   any-option       unknown options are accepted
 //   snatches         retire() removes artifacts that the new backend claims
 //   short-sighted    structs of another length are rejected
+//   half-cancelled   after a cancelled apply() a full transaction writes nothing
 #include <dlfcn.h>
 
 #include <chrono>
@@ -76,6 +77,7 @@ class Mutant final : public sdk::BackendBase {
         transaction.service_ports.stride != sizeof(abi::ServicePort)) {
       return sdk::fail(error, Code::kInvalid, "", "service ports of a length that is not known");
     }
+    if (mistake_ == "half-cancelled" && (half_ = half_ || deadline().cancelled())) return Code::kOk;
     if (mistake_ == "rewrites" && full && first_) backend_->cleanup(error);
     if (mistake_ == "slow-deltas") {
       if (full) services_ = transaction.service_ports.count;
@@ -112,6 +114,7 @@ class Mutant final : public sdk::BackendBase {
 
   const std::string mistake_;
   std::unique_ptr<abi::Backend, Release> backend_;
+  bool half_ = false;
   bool first_ = true;
   std::uint64_t services_ = 0;
   std::uint64_t changes_ = 0;

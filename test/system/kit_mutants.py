@@ -27,6 +27,7 @@ MISTAKES = {
     "any-option": ("kit_contract.promises", "nftables"),
     "snatches": ("kit_swap.under_traffic", "nftables"),
     "short-sighted": ("kit_contract.promises", "nftables"),
+    "half-cancelled": ("kit_contract.promises", "nftables"),
 }
 # Differences of the original backends from iptables mode.
 DECLARED = {"iptables": "", "nftables": "differs other-port, empty-behind-ranges, node-rejected, never-loopback, primary-only, "

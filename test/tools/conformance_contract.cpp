@@ -4,6 +4,7 @@
 // conformance-load contract: makes calls that are rare, or that only a newer daemon makes. Prints one line for each
 // promise of the ABI, kept or not.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::uint32_t kFew = 12;
 constexpr std::uint32_t kRounds = 20;
+// Of a cancelled apply(). Generous: the machine may be busy.
+constexpr std::chrono::seconds kSoon{10};
 
 class Contract {
  public:
@@ -32,6 +35,7 @@ class Contract {
       family_ = family;
       rejects_options();
       if (!serves()) continue;
+      cancels();
       retires();
     }
     if (families.size() == 2) works_side_by_side();
@@ -129,6 +133,26 @@ class Contract {
       Subject cleaner(plugin_, family_, state_dir_);
       if (cleaner.created()) ok(cleaner.cleanup(), cleaner, occasion);
     }
+  }
+
+  // The word is set before the call, so that the result does not depend on the speed of the backend.
+  void cancels() {
+    Services services(family_, kFew);
+    Subject subject(plugin_, family_, state_dir_);
+    if (!subject.created() || subject.probe() != abi::Code::kOk) return;
+    const std::uint32_t cancelled = 1;
+    abi::Transaction transaction = services.full(1);
+    transaction.cancelled = &cancelled;
+    const auto begin = std::chrono::steady_clock::now();
+    const abi::Code code = subject.apply(transaction);
+    const auto spent = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+    say((code == abi::Code::kOk || code == abi::Code::kRetry) && spent < kSoon,
+        "a cancelled apply() soon returns kRetry or kOk",
+        std::string(name_of(code)) + " after " + std::to_string(spent.count()) + " s: " + subject.why());
+    if (ok(subject.apply(services.full(2)), subject, "the full transaction after a cancelled apply() is applied"))
+      ok(subject.verify(), subject, "verify() finds the node as that transaction left it");
+    subject.release();
+    clean();
   }
 
   void retires() {
