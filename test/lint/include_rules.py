@@ -117,9 +117,10 @@ TESTS = {
 # Headers of the kernel and of libc that have no C++ name.
 SYSTEM_FOLDERS = {"arpa", "asm", "linux", "net", "netinet", "sys"}
 SYSTEM_HEADERS = {
-    "byteswap.h", "cxxabi.h", "dirent.h", "elf.h", "endian.h", "errno.h", "fcntl.h", "fnmatch.h", "glob.h", "grp.h",
-    "ifaddrs.h", "limits.h", "link.h", "malloc.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "sched.h", "semaphore.h", "signal.h",
-    "spawn.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "syslog.h", "termios.h", "time.h", "unistd.h",
+    "byteswap.h", "ctype.h", "cxxabi.h", "dirent.h", "elf.h", "endian.h", "errno.h", "fcntl.h", "fnmatch.h", "glob.h", "grp.h",
+    "ifaddrs.h", "inttypes.h", "limits.h", "link.h", "malloc.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "sched.h",
+    "search.h", "semaphore.h", "signal.h", "spawn.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h",
+    "strings.h", "syslog.h", "termios.h", "time.h", "unistd.h",
 }
 
 # Third parties compile the SDK: the ABI may include only three headers of the standard library.
