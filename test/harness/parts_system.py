@@ -139,8 +139,20 @@ def kit(run):
                    run.built("plugins", mode, ".libs", f"{mode}.so"), *extent, "--json", run.log(f"kit-{mode}.json"),
                    "--keep-logs", run.log(f"kit-{mode}")]
         made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=20, **about))
+    made += [_example(run, language, about) for language in ("c",)]
     # One mistake that only the model detects; the long form has all mistakes.
     chosen = [] if run.long else ["--only", "forgets"]
     made.append(Step("kit", "mutants", ["python3", run.test("system/kit_mutants.py"), "--builddir", run.build, *chosen],
                      3600 if run.long else 300, **about))
     return made
+
+
+def _example(run, language, about):
+    """The whole kit, with all groups, on the example backend in that language. The long form has every family and protocol."""
+    folder = run.log(f"example-{language}")
+    words = ("--lanes", "4") if run.long else ("--lanes", "4", "--short")
+    command = ["sh", run.test("sdk/example.sh"), language, folder, "python3", run.test("system/kit.py"), "--builddir", run.build,
+               "--plugin", os.path.join(folder, f"nft-{language}.so"), *words, "--json", run.log(f"kit-{language}-example.json"),
+               "--keep-logs", run.log(f"kit-{language}-example")]
+    return Step("kit", f"{language}-example", command, 7200 if run.long else 900, again=only_trial, expected=200, **about,
+                environment={"SLUICE_SRCDIR": run.source, "SLUICE_BUILDDIR": run.build})
