@@ -106,8 +106,8 @@ class SyncLoop final : private plugin::HostObserver {
   // Calls `f` with the backend. The future receives its exceptions.
   template <class F>
   std::future<std::invoke_result_t<F&, plugin::BackendHandle&>> call(F f);
-  // Cancels an apply() in progress. Once the future is ready, the loop applies and verifies nothing until resume(), except in call(), inspect() and
-  // apply_full(). Requests stay pending meanwhile.
+  // Cancels an apply() in progress. Once the future is ready, the loop applies and verifies nothing until resume(), except
+  // in call(), inspect() and apply_full(). Requests stay pending meanwhile.
   std::future<void> hold();
   // Ends hold() and starts with a full transaction at once.
   void resume();
