@@ -584,22 +584,25 @@ pub const METRIC_BY_FAMILY: MetricFlag = 1 << 0;
 /// one series or more for each Service: a higher limit for the number of series
 pub const METRIC_PER_SERVICE: MetricFlag = 1 << 1;
 
-/// Growing. Since minor 1. An element of PluginEntry::metrics. Names are unique within a plugin.
+/// Growing. Since minor 1. An element of PluginEntry::metrics: at most 500, with unique names. The daemon rejects a
+/// plugin with an invalid element.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct MetricSpec {
-    /// "sluice_nftables_elements", "example_dpu_flows_total"
+    /// "example_dpu_flows_total": up to 200 letters, digits, '_' and ':', not beginning with a digit. Unless it is a
+    /// metric of kube-proxy ("kubeproxy_…"), begin it with a prefix of your own.
     pub name: StringView,
     pub metric_type: MetricType,
     /// MetricFlag
     pub flags: u32,
-    /// the HELP text: one sentence
+    /// the HELP text: one sentence, up to 1,000 bytes
     pub help: StringView,
     /// more for the documentation; may be empty
     pub note: StringView,
-    /// StringView: the names, without ip_family
+    /// StringView: up to 16 names, without ip_family. A name does not begin with "__"
     pub labels: ArrayView,
-    /// double: the upper bounds of a histogram, ascending, without +Inf
+    /// double: up to 200 upper bounds of a histogram, ascending and finite. The daemon adds +Inf. Other types have
+    /// none.
     pub buckets: ArrayView,
 }
 const _: () = assert!(core::mem::size_of::<MetricSpec>() == 104);
@@ -631,18 +634,22 @@ pub const HOST_METRICS_ID: &str = "sluice.host.metrics/1";
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostMetricsMethods {
-    /// Returns the series of a declared metric, which exists with value 0 from then on. `label_values`: elements are
-    /// StringView, one for each name in MetricSpec::labels, in that order. The result is the same for the same
-    /// arguments, and valid until remove(), or until release() of the backend returns; the series keeps its value then.
-    /// Null, with the reason in `error`, if the metric is not declared, the number of values is wrong, or the plugin
-    /// has too many series. `error` may be null. May lock: keep the result instead of calling it for each update.
+    /// Returns the series of a declared metric, which exists with value 0 from then on, or with its present value:
+    /// objects of both families, active and draining ones, and HostMethods::metric() share a series with the same
+    /// labels. `label_values`: elements are StringView in UTF-8, one for each name in MetricSpec::labels, in that
+    /// order; an empty value omits the label. The result is the same for the same arguments, and valid until remove(),
+    /// or until release() of the backend returns; the series keeps its value then. Null, with the reason in `error`, if
+    /// the metric is not declared, the number of values or a value is wrong, the daemon or another plugin has a metric
+    /// of that name and another type, or the plugin has too many series: 1,000, and 250,000 with METRIC_PER_SERVICE.
+    /// `error` may be null. May lock: keep the result instead of calling it for each update.
     pub series: unsafe extern "C" fn(
         this: *mut HostMetrics,
         name: StringView,
         label_values: ArrayView,
         error: *mut Error,
     ) -> *mut MetricSeries,
-    /// Removes a series, which must not be used afterwards. Null is ignored.
+    /// Removes a series, which this object must not use afterwards. It disappears when no other object uses it. Null is
+    /// ignored.
     pub remove: unsafe extern "C" fn(this: *mut HostMetrics, series: *mut MetricSeries),
 }
 /// "sluice.host.metrics/1".
@@ -652,6 +659,36 @@ pub struct HostMetricsMethods {
 pub struct HostMetrics {
     /// Never null.
     pub methods: *const HostMetricsMethods,
+}
+
+// For backends with facts that an operator should see in `sluicectl status` (since minor 1).
+
+/// The id for HostMethods::extension(), which returns a `HostStatus*`. It is valid as long as the host.
+pub const HOST_STATUS_ID: &str = "sluice.host.status/1";
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HostStatusMethods {
+    /// Sets the fact `name` ("client addresses") to `value` ("hidden: CAP_NET_RAW is missing"), until the next call
+    /// with this name, or until release() returns. An empty value removes it. `remedy` is the action that changes an
+    /// unwanted value ("run the daemon with the capability CAP_NET_RAW"); it may be empty. All arguments are UTF-8 and
+    /// copied; the daemon truncates `value` and `remedy` to 200 bytes. The call is ignored if `name` is empty or has
+    /// more than 200 bytes, or if there are 16 facts with other names.
+    pub set: unsafe extern "C" fn(
+        this: *mut HostStatus,
+        name: StringView,
+        value: StringView,
+        remedy: StringView,
+    ),
+}
+/// "sluice.host.status/1".
+///
+/// A fact has a name and a value. The status of the daemon contains the facts of the active backend, for each family.
+/// Every method may be called from any thread, does not block, and never calls the backend. This class never grows.
+#[repr(C)]
+pub struct HostStatus {
+    /// Never null.
+    pub methods: *const HostStatusMethods,
 }
 
 // The interface that a backend implements. One object serves one IP family of one node.

@@ -102,6 +102,13 @@ class MoreMetricSeries : public MetricSeries {
  protected:
   ~MoreMetricSeries() = default;
 };
+class MoreHostStatus : public HostStatus {
+ public:
+  virtual void one_more() noexcept = 0;
+
+ protected:
+  ~MoreHostStatus() = default;
+};
 class MoreHostDescriptors : public HostDescriptors {
  public:
   virtual void one_more() = 0;
@@ -121,6 +128,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(affinity_has_its_id_signatures_and_slots);
   CPPUNIT_TEST(host_descriptors_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(host_metrics_have_their_id_signatures_and_slots);
+  CPPUNIT_TEST(host_status_has_its_id_signature_and_slot);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(types_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -235,6 +243,13 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(&MoreMetricSeries::one_more));
   }
 
+  void host_status_has_its_id_signature_and_slot() {
+    void (HostStatus::*set)(StringView, StringView, StringView) noexcept = &HostStatus::set;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(set));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreHostStatus::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.status/1", kHostStatus) == 0);
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
@@ -245,6 +260,7 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(sizeof(AffinitySink) == sizeof(void*) && !std::has_virtual_destructor_v<AffinitySink>);
     CPPUNIT_ASSERT(sizeof(HostDescriptors) == sizeof(void*) && !std::has_virtual_destructor_v<HostDescriptors>);
     CPPUNIT_ASSERT(sizeof(HostMetrics) == sizeof(void*) && !std::has_virtual_destructor_v<HostMetrics>);
+    CPPUNIT_ASSERT(sizeof(HostStatus) == sizeof(void*) && !std::has_virtual_destructor_v<HostStatus>);
     CPPUNIT_ASSERT(sizeof(MetricSeries) == sizeof(void*) && !std::has_virtual_destructor_v<MetricSeries>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }

@@ -557,15 +557,20 @@ enum {
   SLUICE_METRIC_PER_SERVICE = 1 << 1,  // one series or more for each Service: a higher limit for the number of series
 };
 
-// Growing. Since minor 1. An element of sluice_plugin_entry.metrics. Names are unique within a plugin.
+// Growing. Since minor 1. An element of sluice_plugin_entry.metrics: at most 500, with unique names. The daemon rejects
+// a plugin with an invalid element.
 struct sluice_metric_spec {
-  struct sluice_string_view name;  // "sluice_nftables_elements", "example_dpu_flows_total"
+  // "example_dpu_flows_total": up to 200 letters, digits, '_' and ':', not beginning with a digit. Unless it is a
+  // metric of kube-proxy ("kubeproxy_…"), begin it with a prefix of your own.
+  struct sluice_string_view name;
   sluice_metric_type metric_type;
   uint32_t flags;  // sluice_metric_flag
-  struct sluice_string_view help;  // the HELP text: one sentence
+  struct sluice_string_view help;  // the HELP text: one sentence, up to 1,000 bytes
   struct sluice_string_view note;  // more for the documentation; may be empty
-  struct sluice_array_view labels;  // sluice_string_view: the names, without ip_family
-  struct sluice_array_view buckets;  // double: the upper bounds of a histogram, ascending, without +Inf
+  // sluice_string_view: up to 16 names, without ip_family. A name does not begin with "__"
+  struct sluice_array_view labels;
+  // double: up to 200 upper bounds of a histogram, ascending and finite. The daemon adds +Inf. Other types have none.
+  struct sluice_array_view buckets;
 };
 SLUICE_ASSERT(sizeof(struct sluice_metric_spec) == 104 &&
               offsetof(struct sluice_metric_spec, metric_type) == 16 &&
@@ -594,14 +599,18 @@ struct sluice_metric_series {
 
 struct sluice_host_metrics;
 struct sluice_host_metrics_methods {
-  // Returns the series of a declared metric, which exists with value 0 from then on. `label_values`: elements are
-  // sluice_string_view, one for each name in sluice_metric_spec.labels, in that order. The result is the same for the
-  // same arguments, and valid until remove(), or until release() of the backend returns; the series keeps its value
-  // then. Null, with the reason in `error`, if the metric is not declared, the number of values is wrong, or the plugin
-  // has too many series. `error` may be null. May lock: keep the result instead of calling it for each update.
+  // Returns the series of a declared metric, which exists with value 0 from then on, or with its present value: objects
+  // of both families, active and draining ones, and sluice_host_methods.metric() share a series with the same labels.
+  // `label_values`: elements are sluice_string_view in UTF-8, one for each name in sluice_metric_spec.labels, in that
+  // order; an empty value omits the label. The result is the same for the same arguments, and valid until remove(), or
+  // until release() of the backend returns; the series keeps its value then. Null, with the reason in `error`, if the
+  // metric is not declared, the number of values or a value is wrong, the daemon or another plugin has a metric of that
+  // name and another type, or the plugin has too many series: 1,000, and 250,000 with SLUICE_METRIC_PER_SERVICE.
+  // `error` may be null. May lock: keep the result instead of calling it for each update.
   struct sluice_metric_series* (*series)(struct sluice_host_metrics* self, struct sluice_string_view name,
                                          struct sluice_array_view label_values, struct sluice_error* error);
-  // Removes a series, which must not be used afterwards. Null is ignored.
+  // Removes a series, which this object must not use afterwards. It disappears when no other object uses it. Null is
+  // ignored.
   void (*remove)(struct sluice_host_metrics* self, struct sluice_metric_series* series);
 };
 // "sluice.host.metrics/1".
@@ -609,6 +618,30 @@ struct sluice_host_metrics_methods {
 // Every method may be called from any thread. This class never grows.
 struct sluice_host_metrics {
   const struct sluice_host_metrics_methods* methods;  // never null
+};
+
+// ---- status ---------------------------------------------------------------------------------------------------------
+// For backends with facts that an operator should see in `sluicectl status` (since minor 1).
+
+// The id for sluice_host_methods.extension(), which returns a `sluice_host_status*`. It is valid as long as the host.
+#define SLUICE_HOST_STATUS_ID "sluice.host.status/1"
+
+struct sluice_host_status;
+struct sluice_host_status_methods {
+  // Sets the fact `name` ("client addresses") to `value` ("hidden: CAP_NET_RAW is missing"), until the next call with
+  // this name, or until release() returns. An empty value removes it. `remedy` is the action that changes an unwanted
+  // value ("run the daemon with the capability CAP_NET_RAW"); it may be empty. All arguments are UTF-8 and copied; the
+  // daemon truncates `value` and `remedy` to 200 bytes. The call is ignored if `name` is empty or has more than 200
+  // bytes, or if there are 16 facts with other names.
+  void (*set)(struct sluice_host_status* self, struct sluice_string_view name, struct sluice_string_view value,
+              struct sluice_string_view remedy);
+};
+// "sluice.host.status/1".
+//
+// A fact has a name and a value. The status of the daemon contains the facts of the active backend, for each family.
+// Every method may be called from any thread, does not block, and never calls the backend. This class never grows.
+struct sluice_host_status {
+  const struct sluice_host_status_methods* methods;  // never null
 };
 
 // ---- backend --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 import re
 
 # The order in which a reader, and a compiler, needs them.
-FILES = ("types", "service", "node", "transaction", "host", "options", "metrics", "backend", "entry", "relay", "preparation", "inspection", "affinity",
+FILES = ("types", "service", "node", "transaction", "host", "options", "metrics", "status", "backend", "entry", "relay", "preparation", "inspection", "affinity",
          "descriptors")
 
 

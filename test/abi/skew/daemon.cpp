@@ -102,6 +102,13 @@ class Metrics final : public HostMetrics {
  private:
   Series series_;
 };
+
+class StatusOfHost final : public HostStatus {
+ public:
+  void set(StringView name, StringView value, StringView remedy) noexcept override {
+    print("since 1: status " + text(name) + ": " + text(value) + "; " + text(remedy));
+  }
+};
 #endif
 
 #ifdef SKEW_NEXT
@@ -135,6 +142,7 @@ class DaemonHost final : public Host {
     if (name == kHostDescriptors) return static_cast<HostDescriptors*>(&kept_);
 #if SKEW_MINOR >= 1
     if (name == kHostMetrics) return static_cast<HostMetrics*>(&metrics_);
+    if (name == kHostStatus) return static_cast<HostStatus*>(&status_);
 #endif
 #ifdef SKEW_NEXT
     if (name == kHostNext) return static_cast<HostNext*>(&next_);
@@ -147,6 +155,7 @@ class DaemonHost final : public Host {
   Descriptors kept_;
 #if SKEW_MINOR >= 1
   Metrics metrics_;
+  StatusOfHost status_;
 #endif
 #ifdef SKEW_NEXT
   NextHost next_;

@@ -130,6 +130,10 @@ class Plugin final : public Backend {
       series->observe(4.5);
       host_metrics->remove(series);
     }
+    const std::string status = kHostStatus, fact = "a fact", value = "its value", remedy = "a remedy";
+    if (auto* host_status = static_cast<HostStatus*>(host_->extension(view(status)))) {
+      host_status->set(view(fact), view(value), view(remedy));
+    }
 #endif
     // The minor of the daemon determines which fields exist.
     log("next: this daemon has minor " + number(args.host_minor));

@@ -12,3 +12,4 @@
 #include "sluice/abi/options.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/abi/relay.hpp"
+#include "sluice/abi/status.hpp"
