@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/abi/host.hpp"
+#include "sluice/abi/metrics.hpp"
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
@@ -46,6 +47,7 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
     failed_ids.insert(sdk::service_port_id(*key));
   }
   void* extension(abi::StringView id) noexcept override {
+    if (sdk::text(id) == abi::kHostMetrics) return declared_metrics;
     return sdk::text(id) == abi::kHostRelay ? static_cast<abi::HostRelay*>(this) : nullptr;
   }
   void set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept override {
@@ -53,6 +55,7 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
     relayed[sdk::service_port_name(*key)] = std::vector<std::uint16_t>(range.begin(), range.end());
   }
 
+  abi::HostMetrics* declared_metrics = nullptr;  // null: a daemon of minor 0
   std::vector<std::pair<abi::Severity, std::string>> lines;
   std::map<std::string, double> metrics;
   std::vector<std::string> events;

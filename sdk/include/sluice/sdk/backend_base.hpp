@@ -14,6 +14,7 @@
 #include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/metrics.hpp"
 #include "sluice/sdk/options.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -65,7 +66,8 @@ class BackendBase : public abi::Backend {
   void release() noexcept final { delete this; }
 
  protected:
-  explicit BackendBase(const abi::CreateArgs& args) : family_(args.family), host_(args.host), log_(args.host) {}
+  explicit BackendBase(const abi::CreateArgs& args)
+      : family_(args.family), host_(args.host), log_(args.host), metrics_(args.host, args.family) {}
   // Must join threads and close descriptors, and keep kernel state.
   virtual ~BackendBase() = default;
 
@@ -86,12 +88,14 @@ class BackendBase : public abi::Backend {
   const Logger& log() const noexcept { return log_; }
   // Of the apply() in progress; otherwise without a limit. The reference is always the same.
   const Deadline& deadline() const noexcept { return deadline_; }
+  const Metrics& metrics() const noexcept { return metrics_; }
 
  private:
   abi::Family family_;
   abi::Host* host_;
   Logger log_;
   Deadline deadline_;
+  Metrics metrics_;
 };
 
 // Whether another backend serves the family until the first apply() (abi::kCreatePredecessorServes). `args` must be those

@@ -13,6 +13,7 @@
 #include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/metrics.hpp"
 #include "sluice/sdk/nearest.hpp"
 #include "sluice/sdk/options.hpp"
 #include "sluice/sdk/service.hpp"

@@ -99,4 +99,10 @@ constexpr abi::ArrayView array(const T* data, std::size_t count) noexcept {
   return abi::ArrayView{data, count, static_cast<std::uint32_t>(sizeof(T)), 0};
 }
 
+// All elements of an array, which must live as long as the view is used.
+template <class T, std::size_t N>
+constexpr abi::ArrayView array(const T (&all)[N]) noexcept {
+  return array(all, N);
+}
+
 }  // namespace sluice::sdk
