@@ -121,6 +121,8 @@ struct Draft {
 
   std::vector<Sourced<std::string>> plugin_dirs;
   std::map<std::string, Sourced<BackendSection>> sections;
+  // The places of the options of each section: "/etc/sluice/config.yaml:12: backends.nftables.counters".
+  std::map<std::string, std::map<std::string, std::string>> section_places;
 
   // For use before the draft is validated.
   PluginSettings plugins() const;

@@ -69,17 +69,25 @@ void apply(const Flags& flags, const Option& option, const DraftCell& cell) {
       cell.value);
 }
 
-// "a.b[0].c" -> text. The shape of the document was checked before.
-void flatten(const YAML::Node& node, const std::string& key, std::map<std::string, std::string>& out) {
+struct FlatText {
+  std::string text;
+  int line = 0;
+};
+
+// "a.b[0].c" -> text. `line` is that of the key, since an empty value has none. The shape of the document was checked
+// before.
+void flatten(const YAML::Node& node, const std::string& key, int line, std::map<std::string, FlatText>& out) {
   if (node.IsMap()) {
     for (const auto& entry : node) {
       const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      flatten(entry.second, key.empty() ? name : key + "." + name, out);
+      flatten(entry.second, key.empty() ? name : key + "." + name, entry.first.Mark().line + 1, out);
     }
   } else if (node.IsSequence()) {
-    for (std::size_t i = 0; i < node.size(); ++i) flatten(node[i], key + "[" + std::to_string(i) + "]", out);
+    for (std::size_t i = 0; i < node.size(); ++i) {
+      flatten(node[i], key + "[" + std::to_string(i) + "]", node[i].Mark().line + 1, out);
+    }
   } else {
-    out[key] = node.IsScalar() ? node.Scalar() : "";
+    out[key] = {node.IsScalar() ? node.Scalar() : "", line};
   }
 }
 
@@ -181,8 +189,13 @@ void read_sections(const ConfigNode& map, const Option&, Draft& draft) {
       continue;
     }
     BackendSection section;
-    flatten(node.yaml(), "", section.options);
-    section.options.erase("");  // the entry of an empty section
+    std::map<std::string, FlatText> flat;
+    flatten(node.yaml(), "", 0, flat);
+    flat.erase("");  // the entry of an empty section
+    for (auto& [key, value] : flat) {
+      draft.section_places[member.name][key] = node.where_below(value.line, key);
+      section.options[key] = std::move(value.text);
+    }
     if (!node.is_null()) section.yaml = YAML::Dump(node.yaml());
     draft.sections[member.name] = {std::move(section), node.where()};
   }

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/kube/http/content_type.hpp"
@@ -73,6 +74,9 @@ struct PluginSettings {
   bool operator==(const PluginSettings&) const = default;
 };
 
+// Options of a backend as key and text, each key once.
+using OptionTexts = std::vector<std::pair<std::string, std::string>>;
+
 // The section of one backend in the second document.
 struct BackendSection {
   std::string yaml;                            // the section as YAML text
@@ -130,11 +134,19 @@ struct Settings {
   // Fields of KubeProxyConfiguration for the active mode only ("ipvs.scheduler"); passed to the backend with its
   // section.
   std::map<std::string, std::string> mode_options;
+  // Options of the active backend that take effect at a start only, with their values and defaults.
+  std::map<std::string, std::string> restart_options;
 
   // The section of the active backend, or an empty one.
   BackendSection section() const {
     const auto found = sections.find(backend);
     return found == sections.end() ? BackendSection() : found->second;
+  }
+  // The options of the active backend, sorted: its section overrides the options of kube-proxy's document for its mode.
+  OptionTexts backend_options() const {
+    std::map<std::string, std::string> all = section().options;
+    all.insert(mode_options.begin(), mode_options.end());
+    return {all.begin(), all.end()};
   }
   bool operator==(const Settings&) const = default;
 };

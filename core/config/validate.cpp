@@ -49,6 +49,7 @@ class Validator {
     check_options(FlagGroup::conntrack, draft_, problems_);
     validate_feature_gates(draft_, out_, problems_);
     validate_mode_options(draft_, out_, problems_);
+    backend_options();
     validate_logging(draft_, out_, problems_);
     warn_without_effect(draft_, out_, problems_);
     out_.kube_proxy_configuration = kube_proxy_json(draft_, out_);
@@ -168,6 +169,33 @@ class Validator {
     }
     out_.backend = choice->id;
     out_.backend_reason = choice->reason;
+  }
+
+  void backend_options() {
+    if (!environment_.check_options) return;
+    CheckedOptions checked = environment_.check_options(out_.plugins, out_.backend, out_.backend_options());
+    for (auto& [key, text] : checked.problems) {
+      std::string where = place_of_option(key);
+      const auto reported = [&](const Problem& problem) {
+        return problem.severity == Problem::Severity::error && problem.where == where;
+      };
+      // The check of a flag or field of kube-proxy precedes.
+      if (std::any_of(problems_.all().begin(), problems_.all().end(), reported)) continue;
+      problems_.error(std::move(where), std::move(text));
+    }
+    out_.restart_options = std::move(checked.restart_options);
+  }
+
+  std::string place_of_option(const std::string& key) const {
+    if (const auto section = draft_.section_places.find(out_.backend); section != draft_.section_places.end()) {
+      if (const auto place = section->second.find(key); place != section->second.end()) return place->second;
+    }
+    for (const Option& option : options()) {
+      if (option.backend_option != key) continue;
+      const std::string where = value_of(option, draft_).where;
+      return where.empty() ? "--" + std::string(option.flag) : where;
+    }
+    return "backends." + out_.backend + "." + key;
   }
 
   void masquerading_and_periods() {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config/draft.hpp"
@@ -20,11 +22,20 @@ struct BackendChoice {
   std::string reason;
 };
 
+// The result of validating the options of a backend by the declarations of its plugin.
+struct CheckedOptions {
+  std::vector<std::pair<std::string, std::string>> problems;  // key and error
+  std::map<std::string, std::string> restart_options;         // see Settings
+};
+
 struct HostEnvironment {
   std::vector<std::string> installed_backends;  // ids, sorted
   std::string host_name;                        // of the machine
   // Called only in auto mode: probes the installed backends; may take seconds.
   std::function<lib::Result<BackendChoice>(const PluginSettings&)> choose_backend{};
+  // The result is empty if the plugin declares no options, or cannot be loaded.
+  std::function<CheckedOptions(const PluginSettings&, const std::string& backend, const OptionTexts& given)>
+      check_options{};
 };
 
 // The result is valid only if `problems` has no errors afterwards.

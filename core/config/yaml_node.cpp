@@ -44,6 +44,10 @@ std::string ConfigNode::where() const {
   return field_.empty() ? place : place + ": " + field_;
 }
 
+std::string ConfigNode::where_below(int line, const std::string& field) const {
+  return *file_ + ":" + std::to_string(line) + ": " + field_ + "." + field;
+}
+
 std::vector<ConfigMember> ConfigNode::members() const {
   std::vector<ConfigMember> out;
   if (node_.IsNull()) return out;

@@ -27,6 +27,7 @@ class ConfigNode {
   const YAML::Node& yaml() const { return node_; }
   const std::string& field() const { return field_; }
   std::string where() const;  // "file:line: field"
+  std::string where_below(int line, const std::string& field) const;  // the same of a field of this map
   bool is_null() const { return node_.IsNull(); }
 
   // The fields of this map in the order of the file, including repeated ones. If this is not a map: empty, with an

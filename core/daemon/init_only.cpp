@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/base/log_messages.hpp"
-#include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/lifecycle/state_dir.hpp"
 #include "core/node/family_support.hpp"
@@ -42,7 +41,7 @@ lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const c
   }
   plugin::BackendSettings backend;
   backend.family = family;
-  backend.options = lifecycle::backend_options(settings);
+  backend.options = settings.backend_options();
   backend.state_dir = folder;
   const lib::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, nullptr, nullptr, clock);

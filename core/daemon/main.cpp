@@ -21,6 +21,7 @@
 #include "core/daemon/clean_up.hpp"
 #include "core/daemon/daemon.hpp"
 #include "core/daemon/init_only.hpp"
+#include "core/daemon/option_help.hpp"
 #include "core/daemon/reader_environment.hpp"
 #include "core/lifecycle/holder_process.hpp"
 #include "core/lifecycle/state_dir.hpp"
@@ -84,7 +85,10 @@ int start(lib::Clock::Time begun, const std::vector<std::string>& arguments) {
   const reload::ReaderEnvironment environment = daemon::reader_environment();
   const config::Action action = flags.action();
   if (action == config::Action::help) {
+    config::Problems ignored;
+    const auto plugins = config::read_configuration(flags, environment.defaults, ignored).plugins();
     std::fputs(config::help_text("sluiced", daemon::kPluginDir, environment.defaults.state_dir).c_str(), stdout);
+    std::fputs(daemon::option_help(plugins).c_str(), stdout);
     return 0;
   }
   if (action == config::Action::version) {

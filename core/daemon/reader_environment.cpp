@@ -5,11 +5,13 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 
 #include "core/daemon/build_info.hpp"
 #include "core/daemon/source.hpp"
 #include "core/lifecycle/choose_backend.hpp"
+#include "core/lifecycle/option_check.hpp"
 #include "core/plugin/lookup.hpp"
 
 namespace sluice::daemon {
@@ -39,6 +41,10 @@ reload::ReaderEnvironment reader_environment() {
   };
   out.recorded_node = recorded_node;
   out.choose_backend = lifecycle::choose_backend;
+  out.check_options = [check = std::make_shared<lifecycle::OptionCheck>()](
+                          const config::PluginSettings& plugins, const std::string& backend,
+                          const config::OptionTexts& given,
+                          bool running) { return check->check(plugins, backend, given, running); };
   return out;
 }
 

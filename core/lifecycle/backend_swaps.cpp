@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/run_records.hpp"
 #include "core/plugin/lookup.hpp"
 #include "lib/sha256.hpp"
@@ -26,7 +25,7 @@ BackendSwaps::BackendSwaps(StateDir& state_dir, RunMaker& runs, ActiveBackend& a
 bool BackendSwaps::wanted(const config::Settings& to) const {
   const auto run = active_.active_run();
   if (run->plugin().id() != to.backend) return true;
-  const auto options = backend_options(to);
+  const auto options = to.backend_options();
   const auto differs = [&](const auto& of) {
     return run->settings().backend[lib::family_index(of->family)].options != options;
   };

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "core/lifecycle/backend_options.hpp"
 #include "core/lifecycle/load_backend.hpp"
 #include "core/node/family_support.hpp"
 
@@ -40,7 +39,7 @@ lib::Result<BackendRun::Settings> RunMaker::run_settings(const config::Settings&
   if (!folder) return folder.status();
   BackendRun::Settings out;
   out.id = ++last_id_;
-  const auto options = backend_options(configured);
+  const auto options = configured.backend_options();
   for (const lib::Family family : lib::kFamilies) {
     plugin::BackendSettings& backend = out.backend[lib::family_index(family)];
     backend.family = family;

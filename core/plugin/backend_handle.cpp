@@ -13,6 +13,7 @@
 #include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/option_table.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
@@ -206,8 +207,21 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
   std::unique_ptr<BackendHandle> handle(
       new BackendHandle(std::move(plugin), settings.family, observer, metrics, clock, std::move(descriptors)));
 
+  std::vector<sdk::OptionValue> typed;  // `options` refers to it
   std::vector<abi::Option> options;
-  for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
+  if (const auto& declared = handle->plugin_->options()) {
+    const auto problems = sdk::read_options(declared->specs(), settings.options, typed);
+    if (!problems.empty()) {
+      return Status{StatusCode::invalid, "backend " + handle->name_ + ": create " + problems.front().key + ": " +
+                                             problems.front().text};
+    }
+    for (const sdk::OptionValue& one : typed) {
+      options.push_back({sdk::view(one.key), sdk::view(one.text), one.type,
+                         one.is_default ? std::uint32_t{abi::kOptionDefault} : 0, one.number});
+    }
+  } else {
+    for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
+  }
   abi::CreateArgs args{};
   args.struct_size = sizeof(args);
   args.family = settings.family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;

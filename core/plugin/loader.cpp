@@ -12,10 +12,12 @@
 #include <utility>
 
 #include "core/base/log_messages.hpp"
+#include "core/plugin/host_services.hpp"
 #include "core/plugin/mapped_object.hpp"
 #include "core/plugin/private_copy.hpp"
 #include "core/plugin/rejection.hpp"
 #include "lib/sha256.hpp"
+#include "sluice/sdk/option_table.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
@@ -59,6 +61,9 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
                   "id check: it calls itself '" + std::string(entry.id) + "', the configuration asks for '" +
                       request.id + "'; name the file after its id");
   }
+  if (const std::string problem = sdk::table_problem(entry.options); !problem.empty()) {
+    return reject_file(StatusCode::invalid, file, "options check: " + one_line(problem));
+  }
   return {};
 }
 
@@ -99,7 +104,8 @@ Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::Pl
       entry_(entry),
       id_(entry.id),
       version_(entry.version),
-      build_(entry.build) {}
+      build_(entry.build),
+      options_(entry.options.data == nullptr ? nullptr : std::make_shared<const DeclaredOptions>(entry.options)) {}
 
 lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const lib::Result<fs::path> resolved = check_location(request.file, request.rules);
@@ -130,6 +136,7 @@ lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reques
       std::make_unique<const Plugin>(std::move(library), *resolved, sdk::read(&mapped),
                                      Plugin::Mapping{*sha256, &mapped, object ? object->name : ""}, last_release),
       last_release);
+  if (request.quiet) return plugin;
   if (request.rules.relax_ownership) {
     base::log(base::message::kPluginOwnershipUnchecked,
               "plugin " + plugin->file().string() + ": ownership was not checked, as asked for by a developer setting",

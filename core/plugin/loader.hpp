@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "core/plugin/declared_options.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "core/plugin/last_release.hpp"
@@ -28,6 +29,7 @@ struct LoadRequest {
   // Map a private copy of the current content. The dynamic linker returns the mapped library for a known path or inode,
   // so without a copy a replaced file would not be loaded.
   bool copy = false;
+  bool quiet = false;  // log nothing
 };
 
 class Plugin {
@@ -57,6 +59,8 @@ class Plugin {
   }
   // A copy of the descriptor. Its pointers refer to the library.
   const abi::PluginEntry& entry() const { return entry_; }
+  // Null if the plugin declares no options and validates them itself.
+  const std::shared_ptr<const DeclaredOptions>& options() const { return options_; }
   const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }
 
  private:
@@ -68,6 +72,7 @@ class Plugin {
   std::string id_;
   std::string version_;
   std::string build_;
+  std::shared_ptr<const DeclaredOptions> options_;
 };
 
 // Checks, maps and logs a plugin. An error names the file, the check, the finding and the remedy; nothing stays mapped

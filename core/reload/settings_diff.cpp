@@ -43,6 +43,19 @@ constexpr std::array kOtherRules = std::to_array<ChangeRule>({
     {19, SettingsPart::backend, differs_in<&Settings::mode_options>, "mode options"},
 });
 
+// Options that the plugin of the active backend declares as such.
+std::vector<SettingsChange> restart_options(const Settings& from, const Settings& to) {
+  std::vector<SettingsChange> out;
+  if (from.backend != to.backend) return out;
+  for (const auto& [key, value] : to.restart_options) {
+    const auto running = from.restart_options.find(key);
+    if (running == from.restart_options.end() || running->second == value) continue;
+    out.push_back({"backends." + to.backend + "." + key, SettingsPart::none,
+                   "the running value is '" + running->second + "'; restart sluiced to apply '" + value + "'"});
+  }
+  return out;
+}
+
 const std::vector<ChangeRule>& rules() {
   static const auto sorted = [] {
     std::vector<ChangeRule> out;
@@ -72,6 +85,7 @@ std::vector<SettingsChange> settings_diff(const Settings& from, const Settings& 
     // Options of one name are one change.
     if (out.empty() || out.back() != change) out.push_back(std::move(change));
   }
+  for (SettingsChange& change : restart_options(from, to)) out.push_back(std::move(change));
   return out;
 }
 

@@ -26,9 +26,15 @@ config::Settings validated(const config::Draft& draft, const ReaderEnvironment& 
       return config::BackendChoice{running->backend, running->backend_reason};
     return environment.choose_backend(plugins);
   };
-  return config::validate(
-      draft, {environment.installed_backends(draft.plugins()), default_node_name(draft, environment), choose},
-      problems);
+  config::HostEnvironment host{environment.installed_backends(draft.plugins()), default_node_name(draft, environment),
+                               choose};
+  if (environment.check_options) {
+    host.check_options = [&](const config::PluginSettings& plugins, const std::string& backend,
+                             const config::OptionTexts& given) {
+      return environment.check_options(plugins, backend, given, running != nullptr);
+    };
+  }
+  return config::validate(draft, host, problems);
 }
 
 config::Settings read_settings(const std::vector<std::string>& arguments, const ReaderEnvironment& environment,

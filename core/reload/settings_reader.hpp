@@ -24,6 +24,10 @@ struct ReaderEnvironment {
   std::function<std::string(const std::string& recording)> recorded_node;  // empty: unknown
   // For auto mode; may take seconds.
   std::function<lib::Result<config::BackendChoice>(const config::PluginSettings&)> choose_backend;
+  // `running`: see lifecycle::OptionCheck.
+  std::function<config::CheckedOptions(const config::PluginSettings&, const std::string& backend,
+                                       const config::OptionTexts& given, bool running)>
+      check_options{};
 };
 
 // `running`: null at startup. A backend that auto mode chose from the same plugins is kept.

@@ -170,7 +170,7 @@ pub struct Option {
     pub key: StringView,
     pub value: StringView,
     /// Since minor 1. Zero for a key that the plugin does not declare in PluginEntry::options.
-    /// as declared
+    /// as declared; OPTION_TYPE_TEXT if the daemon does not know the declared type
     pub value_type: OptionType,
     /// OptionFlag
     pub flags: u32,
@@ -533,7 +533,7 @@ pub struct Host {
 pub type OptionReload = u32;
 /// a new object of the backend replaces the active one, without a lost connection
 pub const OPTION_RELOAD_REPLACE: OptionReload = 0;
-/// takes effect at the next start of the daemon; the reload reports that, and keeps the old value
+/// takes effect at the next start of the daemon: the daemon rejects a reload that changes the value
 pub const OPTION_RELOAD_RESTART: OptionReload = 1;
 
 /// Growing. Since minor 1. An element of PluginEntry::options. Keys are unique within a plugin.
@@ -897,9 +897,8 @@ pub struct CreateArgs {
     pub host: *mut Host,
     /// Elements are Option: the configuration section of the backend, and the settings of kube-proxy's document for its
     /// mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
-    /// Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that
-    /// the configuration does not contain follows with its default (not for lists), and elements of a list are in
-    /// order.
+    /// Since minor 1: if the plugin declares options, all keys are declared ones with valid values, elements of a list
+    /// are in order, and declared keys that the configuration does not contain follow with their defaults.
     pub options: ArrayView,
     /// An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
     /// processes. It may be emptied at boot. Empty: no folder is available.
@@ -946,7 +945,7 @@ pub struct PluginEntry {
         error: *mut Error,
     ) -> Code,
     /// Since minor 1. Data of these arrays must be static.
-    /// OptionSpec. Empty: create() validates all options itself
+    /// OptionSpec. Null: create() validates all options itself. Not null, with the count 0: the backend has no options.
     pub options: ArrayView,
     /// MetricSpec: those that HostMetrics offers
     pub metrics: ArrayView,

@@ -44,12 +44,12 @@ CORE = {
 SDK_IN_CORE = {
     "core/snapshot/flatten.": ("sluice/abi/",),
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
-    "core/lifecycle/": ("sluice/abi/", "sluice/sdk/claims.hpp"),  # their grammar, as backends understand it
+    "core/lifecycle/": ("sluice/abi/", "sluice/sdk/claims.hpp", "sluice/sdk/option_table.hpp"),  # as backends understand them
     "core/ownership/": ("sluice/abi/", "sluice/sdk/claims.hpp"),
     "core/sync/": ("sluice/abi/",),
     "core/cleanup/": ("sluice/abi/", "sluice/sdk/"),
     "core/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
-    "core/daemon/": ("sluice/abi/",),
+    "core/daemon/": ("sluice/abi/", "sluice/sdk/option_table.hpp"),
     "core/observe/": ("sluice/abi/",),
 }
 

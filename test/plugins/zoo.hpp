@@ -34,9 +34,10 @@ inline constexpr std::uint64_t kAllFeatures =
 #define ZOO_VERSION "1.2.3"
 #endif
 
-constexpr abi::PluginEntry entry(const char* id, decltype(abi::PluginEntry::create) create) {
+constexpr abi::PluginEntry entry(const char* id, decltype(abi::PluginEntry::create) create,
+                                 abi::ArrayView options = {}) {
   return {abi::kMagic,           abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0, kAllFeatures,
-          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create, {}, {}, {}};
+          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create, options, {}, {}};
 }
 
 constexpr abi::PluginEntry plain_entry(const char* id) { return entry(id, &sdk::create<PlainBackend>); }

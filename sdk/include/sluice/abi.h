@@ -157,7 +157,7 @@ struct sluice_option {
   struct sluice_string_view key;
   struct sluice_string_view value;
   // Since minor 1. Zero for a key that the plugin does not declare in sluice_plugin_entry.options.
-  sluice_option_type value_type;  // as declared
+  sluice_option_type value_type;  // as declared; SLUICE_OPTION_TYPE_TEXT if the daemon does not know the declared type
   uint32_t flags;  // sluice_option_flag
   // SLUICE_OPTION_TYPE_BOOLEAN: 0 or 1. SLUICE_OPTION_TYPE_INTEGER: the value. SLUICE_OPTION_TYPE_DURATION:
   // nanoseconds. SLUICE_OPTION_TYPE_WORD: the index in sluice_option_spec.words.
@@ -504,7 +504,7 @@ struct sluice_host {
 typedef uint32_t sluice_option_reload;
 enum {
   SLUICE_OPTION_RELOAD_REPLACE = 0,  // a new object of the backend replaces the active one, without a lost connection
-  // takes effect at the next start of the daemon; the reload reports that, and keeps the old value
+  // takes effect at the next start of the daemon: the daemon rejects a reload that changes the value
   SLUICE_OPTION_RELOAD_RESTART = 1,
 };
 
@@ -830,8 +830,8 @@ struct sluice_create_args {
   struct sluice_host* host;  // owned by the daemon; valid until release() returns
   // Elements are sluice_option: the configuration section of the backend, and the settings of kube-proxy's document for
   // its mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
-  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that
-  // the configuration does not contain follows with its default (not for lists), and elements of a list are in order.
+  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, elements of a list are
+  // in order, and declared keys that the configuration does not contain follow with their defaults.
   struct sluice_array_view options;
   // An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
   // processes. It may be emptied at boot. Empty: no folder is available.
@@ -871,7 +871,9 @@ struct sluice_plugin_entry {
   // s.
   sluice_code (*create)(const struct sluice_create_args* args, struct sluice_backend** out, struct sluice_error* error);
   // Since minor 1. Data of these arrays must be static.
-  struct sluice_array_view options;  // sluice_option_spec. Empty: create() validates all options itself
+  // sluice_option_spec. Null: create() validates all options itself. Not null, with the count 0: the backend has no
+  // options.
+  struct sluice_array_view options;
   struct sluice_array_view metrics;  // sluice_metric_spec: those that sluice_host_metrics offers
   // sluice_string_view: the daemon passes annotations of Services whose keys begin with one of these: "example.com/".
   // Each must contain a "/" after a domain. Empty: none. A Service whose selected annotations exceed 16 KiB is passed

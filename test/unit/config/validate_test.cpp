@@ -14,7 +14,6 @@
 #include <optional>
 #include <sstream>
 
-#include "core/lifecycle/backend_options.hpp"
 #include "test/unit/config/problem_text.hpp"
 #include "test/unit/repetitions.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -101,6 +100,7 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(folders_are_absolute);
   CPPUNIT_TEST(logging_is_checked);
   CPPUNIT_TEST(sections_of_missing_backends_cause_warnings);
+  CPPUNIT_TEST(problems_of_options_have_their_place);
   CPPUNIT_TEST(reports_all_errors_at_once);
   CPPUNIT_TEST_SUITE_END();
 
@@ -463,6 +463,39 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--proxy-mode=auto"}, environment).problems);
   }
 
+  void problems_of_options_have_their_place() {
+    HostEnvironment environment{{"ipvs", "nftables"}, "h"};
+    environment.check_options = [](const PluginSettings& plugins, const std::string& backend, const OptionTexts& given) {
+      CPPUNIT_ASSERT_EQUAL(std::string("/lib/plugins"), plugins.folders.at(0));
+      CheckedOptions out;
+      for (const auto& [key, value] : given) {
+        if (value == "bad" || value == "-1s") out.problems.emplace_back(key, backend + " rejects it");
+      }
+      out.restart_options["a"] = "1";
+      return out;
+    };
+    const auto problems = [&](const std::string& text) {
+      return sorted(validate_words({"--config=" + folder_->write("c.yaml", text)}, environment).problems);
+    };
+    const auto error = [&](int line, const std::string& key, const std::string& backend) {
+      return "E " + place(line, key) + ": " + backend + " rejects it\n";
+    };
+    CPPUNIT_ASSERT_EQUAL(error(10, "backends.nftables.deep.key", "nftables") +
+                             error(12, "backends.nftables.list[1]", "nftables") +
+                             error(7, "backends.nftables.counters", "nftables"),
+                         problems(kSluice + "backend: nftables\nbackends:\n  ipvs: {other: bad}\n  nftables:\n"
+                                            "    counters: bad\n    fine: 1\n    deep:\n      key: bad\n"
+                                            "    list: [fine,\n      bad]\n"));
+    CPPUNIT_ASSERT_EQUAL(error(4, "ipvs.scheduler", "ipvs"), problems(kProxy + "mode: ipvs\nipvs: {scheduler: bad}\n"));
+    // One error, that of the field.
+    const std::string negative = problems(kProxy + "mode: ipvs\nipvs: {tcpTimeout: -1s}\n");
+    CPPUNIT_ASSERT_MESSAGE(negative, negative.find("rejects") == std::string::npos && !negative.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("E --ipvs-scheduler: ipvs rejects it\n"),
+                         validate_words({"--proxy-mode=ipvs", "--ipvs-scheduler=bad"}, environment).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"),
+                         validate_words({"--proxy-mode=ipvs"}, environment).settings.restart_options.at("a"));
+  }
+
   void settings_of_a_mode_are_passed_to_its_backend() {
     const Settings ipvs = with_file(
                               "mode: ipvs\nipvs: {scheduler: wlc, excludeCIDRs: [10.0.0.0/8, 'fd00::/8'], "
@@ -481,7 +514,7 @@ class ValidateTest : public CppUnit::TestFixture {
     // The section takes precedence.
     std::vector<std::pair<std::string, std::string>> given{{"drain", "never"}};
     for (const auto& [key, value] : wanted) given.emplace_back(key, key == "ipvs.scheduler" ? "rr" : value);
-    CPPUNIT_ASSERT(given == lifecycle::backend_options(both));
+    CPPUNIT_ASSERT(given == both.backend_options());
     CPPUNIT_ASSERT(validate_words({"--ipvs-scheduler=wlc", "--ipvs-tcp-timeout=-1s"}).settings.mode_options.empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--ipvs-tcp-timeout=-1s"}).problems);
   }

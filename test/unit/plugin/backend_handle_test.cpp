@@ -83,6 +83,8 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(session_affinity_is_exported_and_imported);
   CPPUNIT_TEST(affinity_is_unsupported_without_the_extension);
   CPPUNIT_TEST(plugin_of_an_older_minor_works);
+  CPPUNIT_TEST(declared_options_are_typed_and_have_defaults);
+  CPPUNIT_TEST(invalid_options_do_not_reach_create);
   CPPUNIT_TEST(flags_beyond_the_given_size_are_zero);
   CPPUNIT_TEST(draining_is_not_logged_as_a_failure);
   CPPUNIT_TEST_SUITE_END();
@@ -142,6 +144,22 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported.text);
     CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
+  }
+
+  void declared_options_are_typed_and_have_defaults() {
+    const test::CapturedLog log;
+    const auto handle = make("options", {lib::Family::ipv4, {{"colour", "blue"}, {"names[0]", "c"}, {"future", "x"}}, ""});
+    CPPUNIT_ASSERT(handle->probe().ok());
+    require_contains(log.text(), "received colour=blue/5/2 future=x/1/0 names[0]=c/1/0 loud=false/2/0/default "
+                                 "pause=1m30s/4/90000000000/default threads=4/3/4/default, threads 4");
+  }
+
+  void invalid_options_do_not_reach_create() {
+    const auto made = try_make("options", {lib::Family::ipv4, {{"threads", "65"}}, ""});
+    CPPUNIT_ASSERT_EQUAL(std::string("backend options (IPv4): create threads: '65' is not a valid value; allowed: a number of "
+                                     "threads from 1 to 64"),
+                         made.status().message());
+    CPPUNIT_ASSERT(made.status().code() == lib::StatusCode::invalid);
   }
 
   void apply_counts_writes_and_lists_failures() {

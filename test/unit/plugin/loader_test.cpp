@@ -16,6 +16,7 @@
 
 #include "core/plugin/backend_handle.hpp"
 #include "lib/sha256.hpp"
+#include "sluice/sdk/views.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
@@ -45,6 +46,8 @@ class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(null_field_is_rejected);
   CPPUNIT_TEST(id_other_than_the_configured_one_is_rejected);
   CPPUNIT_TEST(unknown_host_feature_is_rejected);
+  CPPUNIT_TEST(invalid_option_table_is_rejected);
+  CPPUNIT_TEST(declared_options_outlive_the_library);
   CPPUNIT_TEST(rejected_plugin_is_unmapped);
   CPPUNIT_TEST(plugin_has_the_hash_of_its_file);
   CPPUNIT_TEST(two_versions_of_one_path_are_two_libraries);
@@ -125,6 +128,26 @@ class LoaderTest : public CppUnit::TestFixture {
 
   void short_descriptor_is_rejected() {
     require_contains(refusal("short_descriptor").message(), "size check: its descriptor has 48 bytes, at least 64");
+  }
+
+  void invalid_option_table_is_rejected() {
+    require_contains(refusal("bad_options").message(),
+                     "options check: option 'threads': its default: '65' is not a valid value; allowed: a number of threads "
+                     "from 1 to 64");
+  }
+
+  void declared_options_outlive_the_library() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("options");
+    auto plugin = load_plugin(folder.request("options"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
+    const auto declared = plugin.value()->options();
+    plugin.value().reset();
+    CPPUNIT_ASSERT(!is_mapped(file));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, declared->specs().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("threads"), std::string(sdk::text(declared->specs()[5].key)));
+    folder.add("good");
+    CPPUNIT_ASSERT(load_plugin(folder.request("good")).value()->options() == nullptr);
   }
 
   void other_major_is_rejected() {

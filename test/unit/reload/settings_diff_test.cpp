@@ -60,6 +60,7 @@ config::Settings usual() {
   out.backend = "nftables";
   out.bind_address = *lib::IpAddress::parse("10.0.0.1");
   out.sections["nftables"].yaml = "a: 1";
+  out.restart_options = {{"threads", "4"}};
   return out;
 }
 
@@ -104,6 +105,8 @@ const std::vector<Row>& rows() {
       {"Settings", "flags", [](config::Settings& s) { s.flags["v"] = "1"; }, "flags", none},
       {"Settings", "mode_options", [](config::Settings& s) { s.mode_options["ipvs.scheduler"] = "rr"; }, "mode options",
        backend},
+      {"Settings", "restart_options", [](config::Settings& s) { s.restart_options["threads"] = "8"; },
+       "backends.nftables.threads", kRefused, true},
 
       {"SourceSettings", "kind", [](config::Settings& s) { s.source.kind = config::SourceKind::manifests; }, "source",
        source},

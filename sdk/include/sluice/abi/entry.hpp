@@ -60,8 +60,8 @@ struct CreateArgs {
   Host* host;                  // owned by the daemon; valid until release() returns
   // Elements are Option: the configuration section of the backend, and the settings of kube-proxy's document for its
   // mode. The latter may be missing if the object only probes, or retires leftover state of an earlier process.
-  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, a declared key that the
-  // configuration does not contain follows with its default (not for lists), and elements of a list are in order.
+  // Since minor 1: if the plugin declares options, all keys are declared ones with valid values, elements of a list are in
+  // order, and declared keys that the configuration does not contain follow with their defaults.
   ArrayView options;
   // An existing folder for small state. All objects of this backend id share it, in both families and in consecutive
   // processes. It may be emptied at boot. Empty: no folder is available.
@@ -96,7 +96,8 @@ struct PluginEntry {
   // release(). Otherwise `*out` must be null, and `error` has the reason. Limit: 10 s.
   Code (*create)(const CreateArgs* args, Backend** out, Error* error) noexcept;
   // Since minor 1. Data of these arrays must be static.
-  ArrayView options;  // OptionSpec. Empty: create() validates all options itself
+  // OptionSpec. Null: create() validates all options itself. Not null, with the count 0: the backend has no options.
+  ArrayView options;
   ArrayView metrics;  // MetricSpec: those that HostMetrics offers
   // StringView: the daemon passes annotations of Services whose keys begin with one of these: "example.com/". Each must
   // contain a "/" after a domain. Empty: none. A Service whose selected annotations exceed 16 KiB is passed without them.

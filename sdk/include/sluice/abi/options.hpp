@@ -12,7 +12,7 @@ namespace sluice::abi {
 // The effect of a changed value at a reload. An unknown value is treated as kReplace.
 enum class OptionReload : std::uint32_t {
   kReplace = 0,  // a new object of the backend replaces the active one, without a lost connection
-  kRestart = 1,  // takes effect at the next start of the daemon; the reload reports that, and keeps the old value
+  kRestart = 1,  // takes effect at the next start of the daemon: the daemon rejects a reload that changes the value
 };
 
 // Growing. Since minor 1. An element of PluginEntry::options. Keys are unique within a plugin.

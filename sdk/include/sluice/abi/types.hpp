@@ -124,7 +124,7 @@ struct Option {
   StringView key;
   StringView value;
   // Since minor 1. Zero for a key that the plugin does not declare in PluginEntry::options.
-  OptionType value_type;  // as declared
+  OptionType value_type;  // as declared; kText if the daemon does not know the declared type
   std::uint32_t flags;    // OptionFlag
   // kBoolean: 0 or 1. kInteger: the value. kDuration: nanoseconds. kWord: the index in OptionSpec::words.
   std::int64_t number;

@@ -1,0 +1,68 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/option_check.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "core/plugin/loader.hpp"
+#include "core/plugin/lookup.hpp"
+#include "lib/sha256.hpp"
+#include "sluice/sdk/option_table.hpp"
+
+namespace sluice::lifecycle {
+namespace {
+
+plugin::Folders folders_of(const config::PluginSettings& plugins) {
+  return {plugins.folders.begin(), plugins.folders.end()};
+}
+
+// A different spelling of the same value is no change.
+std::string canonical(const sdk::OptionValue& value) {
+  if (value.type == abi::OptionType::kInteger) return std::to_string(value.number);
+  return value.type == abi::OptionType::kDuration ? sdk::print_nanoseconds(value.number) : value.text;
+}
+
+}  // namespace
+
+lib::Result<std::shared_ptr<const plugin::DeclaredOptions>> declared_options(const config::PluginSettings& plugins,
+                                                                             const std::string& id, bool copy) {
+  const auto file = plugin::find_plugin(folders_of(plugins), id);
+  if (!file) return file.status();
+  const auto loaded =
+      plugin::load_plugin({*file, id, {folders_of(plugins), plugins.relax_ownership}, copy, /*quiet=*/true});
+  if (!loaded) return loaded.status();
+  return (*loaded)->options();
+}
+
+OptionCheck::Declared OptionCheck::declared(const config::PluginSettings& plugins, const std::string& id, bool running) {
+  const auto file = plugin::find_plugin(folders_of(plugins), id);
+  const auto hash = file ? lib::file_sha256(file->string()) : lib::Result<std::string>(file.status());
+  if (!hash) return nullptr;
+  const auto found = known_.find(*hash);
+  if (found != known_.end()) return found->second;
+  const auto read = declared_options(plugins, id, running);
+  return read ? known_.emplace(*hash, *read).first->second : nullptr;
+}
+
+config::CheckedOptions OptionCheck::check(const config::PluginSettings& plugins, const std::string& id,
+                                          const config::OptionTexts& given, bool running) {
+  config::CheckedOptions out;
+  const Declared table = declared(plugins, id, running);
+  if (table == nullptr) return out;
+  std::vector<sdk::OptionValue> values;
+  for (sdk::OptionProblem& problem : sdk::read_options(table->specs(), given, values)) {
+    out.problems.emplace_back(std::move(problem.key), std::move(problem.text));
+  }
+  for (const abi::OptionSpec& spec : table->specs()) {
+    if (spec.reload != abi::OptionReload::kRestart) continue;
+    std::string& all = out.restart_options[std::string(sdk::option_name(spec))];
+    for (const sdk::OptionValue& value : values) {
+      if (sdk::option_name_of(value.key) == sdk::option_name(spec)) all += (all.empty() ? "" : ", ") + canonical(value);
+    }
+  }
+  return out;
+}
+
+}  // namespace sluice::lifecycle
