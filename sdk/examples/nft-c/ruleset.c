@@ -32,6 +32,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum content {
@@ -72,6 +73,13 @@ static const struct {
 };
 enum { CHAINS = sizeof chains / sizeof *chains };
 
+struct endpoint {
+  char ip[INET6_ADDRSTRLEN];
+  char name[128];  // BASE-ENDPOINT
+  uint16_t port;
+  uint16_t flags;
+};
+
 struct render {
   struct ruleset* to;
   sluice_family family;
@@ -79,6 +87,9 @@ struct render {
   struct sluice_node_facts node;
   struct sluice_host* host;
   struct names frontends;  // those of all service ports so far
+  struct endpoint* endpoints;  // of the current service port
+  size_t room;                 // for endpoints
+  int failed;
   struct text elements[KINDS];
   size_t slots;  // in use, of the map `endpoints`
   char local[64];  // matches packets of pods of this node; empty: not possible
@@ -136,8 +147,10 @@ static void open_chain(struct render* render, const char* prefix, const char* na
 struct service {
   struct sluice_service_port port;
   const char* protocol;
-  char base[80];
+  char base[64];
   char comment[120];
+  const struct endpoint* endpoints;
+  size_t count;
   size_t in_cluster;  // endpoints
   size_t in_local;
 };
@@ -145,12 +158,6 @@ struct service {
 static struct sluice_frontend frontend_at(const struct service* service, uint64_t place) {
   struct sluice_frontend out;
   sluice_element(&out, sizeof out, &service->port.frontends, place);
-  return out;
-}
-
-static struct sluice_endpoint endpoint_at(const struct service* service, uint64_t place) {
-  struct sluice_endpoint out;
-  sluice_element(&out, sizeof out, &service->port.endpoints, place);
   return out;
 }
 
@@ -172,8 +179,35 @@ static void not_rendered(const struct render* render, const struct service* serv
   render->host->methods->service_port_failed(render->host, &service->port.key, &error);
 }
 
+// Returns 0 if memory is exhausted.
+static int read_endpoints(struct render* render, struct service* service) {
+  const struct sluice_array_view* from = &service->port.endpoints;
+  if (from->count > render->room) {
+    struct endpoint* more = realloc(render->endpoints, from->count * sizeof *more);
+    render->failed |= more == NULL;
+    if (more == NULL) return 0;
+    render->endpoints = more;
+    render->room = from->count;
+  }
+  for (uint64_t i = 0; i < from->count; ++i) {
+    struct endpoint* const to = &render->endpoints[i];
+    struct sluice_endpoint endpoint;
+    sluice_element(&endpoint, sizeof endpoint, from, i);
+    to->port = endpoint.port;
+    to->flags = endpoint.flags;
+    snprintf(to->ip, sizeof to->ip, "%s", print_address(render, &endpoint.address).text);
+    snprintf(to->name, sizeof to->name, "%s-%s-%u", service->base, address_name(render, &endpoint.address).text,
+             to->port);
+    service->in_cluster += (to->flags & SLUICE_ENDPOINT_IN_CLUSTER) != 0;
+    service->in_local += (to->flags & SLUICE_ENDPOINT_IN_LOCAL) != 0;
+  }
+  service->endpoints = render->endpoints;
+  service->count = from->count;
+  return 1;
+}
+
 // Returns 0 if the service port cannot be rendered, with a report.
-static int read_service(const struct render* render, struct service* service, const struct sluice_array_view* ports,
+static int read_service(struct render* render, struct service* service, const struct sluice_array_view* ports,
                         uint64_t place) {
   struct sluice_frontend frontend;
   sluice_element(&service->port, sizeof service->port, ports, place);
@@ -188,12 +222,7 @@ static int read_service(const struct render* render, struct service* service, co
   frontend = frontend_at(service, 0);  // the cluster IP: frontends are sorted by kind
   snprintf(service->base, sizeof service->base, "%s-%s-%u", address_name(render, &frontend.address).text,
            service->protocol, frontend.port);
-  for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-    const struct sluice_endpoint endpoint = endpoint_at(service, i);
-    service->in_cluster += (endpoint.flags & SLUICE_ENDPOINT_IN_CLUSTER) != 0;
-    service->in_local += (endpoint.flags & SLUICE_ENDPOINT_IN_LOCAL) != 0;
-  }
-  return 1;
+  return read_endpoints(render, service);
 }
 
 static uint32_t affinity_seconds(const struct service* service) {
@@ -205,66 +234,56 @@ static uint32_t affinity_seconds(const struct service* service) {
 static void render_affinity(struct render* render, const struct service* service) {
   struct text* out = &render->to->content;
   const int v6 = render->family == SLUICE_FAMILY_IPV6;
-  char set[200];
-  for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-    const struct sluice_endpoint endpoint = endpoint_at(service, i);
-    const struct address_text name = address_name(render, &endpoint.address);
-    if ((endpoint.flags & (SLUICE_ENDPOINT_IN_CLUSTER | SLUICE_ENDPOINT_IN_LOCAL)) == 0) continue;
-    snprintf(set, sizeof set, "aff-%u-%s-%s-%u", affinity_seconds(service), service->base, name.text, endpoint.port);
+  const uint32_t seconds = affinity_seconds(service);
+  for (size_t i = 0; i < service->count; ++i) {
+    const struct endpoint* endpoint = &service->endpoints[i];
+    char set[160];
+    if ((endpoint->flags & (SLUICE_ENDPOINT_IN_CLUSTER | SLUICE_ENDPOINT_IN_LOCAL)) == 0) continue;
+    snprintf(set, sizeof set, "aff-%u-%s", seconds, endpoint->name);
     names_add(&render->to->fixed, set);
     text_add(out, "\tset %s {\n\t\ttype %s\n\t\tsize 65535\n\t\tflags dynamic,timeout\n\t\ttimeout %us\n\t}\n", set,
-             v6 ? "ipv6_addr" : "ipv4_addr", affinity_seconds(service));
-    text_add(out, "\tchain ep-%s-%s-%u {\n", service->base, name.text, endpoint.port);
+             v6 ? "ipv6_addr" : "ipv4_addr", seconds);
+    open_chain(render, "ep-", endpoint->name);
     text_add(out, "\t\tupdate @%s { %s saddr }\n", set, render->ip);
-    text_add(out, "\t\tmeta l4proto %s dnat to %s%s%s:%u\n\t}\n", service->protocol, v6 ? "[" : "",
-             print_address(render, &endpoint.address).text, v6 ? "]" : "", endpoint.port);
-    render->to->objects += 2;
+    text_add(out, "\t\tmeta l4proto %s dnat to %s%s%s:%u\n\t}\n", service->protocol, v6 ? "[" : "", endpoint->ip,
+             v6 ? "]" : "", endpoint->port);
   }
 }
 
-// With session affinity: clients of an endpoint go there, and others are distributed.
-static void render_affinity_rules(struct render* render, const struct service* service, uint16_t flag, size_t count) {
-  struct text* out = &render->to->content;
-  size_t number = 0;
-  for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-    const struct sluice_endpoint endpoint = endpoint_at(service, i);
-    const struct address_text name = address_name(render, &endpoint.address);
-    if ((endpoint.flags & flag) == 0) continue;
-    text_add(out, "\t\t%s saddr @aff-%u-%s-%s-%u goto ep-%s-%s-%u\n", render->ip, affinity_seconds(service),
-             service->base, name.text, endpoint.port, service->base, name.text, endpoint.port);
-  }
-  text_add(out, "\t\tnumgen random mod %zu vmap { ", count);
-  for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-    const struct sluice_endpoint endpoint = endpoint_at(service, i);
-    if ((endpoint.flags & flag) == 0) continue;
-    text_add(out, "%s%zu : goto ep-%s-%s-%u", number == 0 ? "" : ", ", number, service->base,
-             address_name(render, &endpoint.address).text, endpoint.port);
-    ++number;
-  }
-  text_add(out, " }");
-}
-
-// The chain that balances over `count` endpoints, those with `flag`.
+// The chain that balances over `count` endpoints, those with `flag`. With session affinity, clients of an endpoint go
+// there, and others are distributed.
 static void render_balancing(struct render* render, const struct service* service, const char* prefix, uint16_t flag,
                              size_t count) {
+  struct text* out = &render->to->content;
+  const uint32_t seconds = affinity_seconds(service);
+  struct text choices = {0};
+  size_t number = 0;
   if (count == 0) return;
   open_chain(render, prefix, service->base);
-  if (affinity_seconds(service) != 0) {
-    render_affinity_rules(render, service, flag, count);
-  } else {
-    text_add(&render->to->content, "\t\tmeta l4proto %s dnat %s addr . port to numgen random mod %zu offset %zu map "
-             "@endpoints", service->protocol, render->ip, count, render->slots);
-    for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-      const struct sluice_endpoint endpoint = endpoint_at(service, i);
+  if (seconds == 0) {
+    text_add(out, "\t\tmeta l4proto %s dnat %s addr . port to numgen random mod %zu offset %zu map @endpoints",
+             service->protocol, render->ip, count, render->slots);
+  }
+  for (size_t i = 0; i < service->count; ++i) {
+    const struct endpoint* endpoint = &service->endpoints[i];
+    if ((endpoint->flags & flag) == 0) continue;
+    if (seconds == 0) {
       char element[96];
-      if ((endpoint.flags & flag) == 0) continue;
-      snprintf(element, sizeof element, "%zu : %s . %u", render->slots,
-               print_address(render, &endpoint.address).text, endpoint.port);
+      snprintf(element, sizeof element, "%zu : %s . %u", render->slots++, endpoint->ip, endpoint->port);
       add_element(render, ENDPOINTS, element, "", "");
-      ++render->slots;
+    } else {
+      text_add(out, "\t\t%s saddr @aff-%u-%s goto ep-%s\n", render->ip, seconds, endpoint->name, endpoint->name);
+      text_add(&choices, "%s%zu : goto ep-%s", number == 0 ? "" : ", ", number, endpoint->name);
+      ++number;
     }
   }
-  text_add(&render->to->content, " comment \"%s\"\n\t}\n", service->comment);
+  if (seconds != 0) {
+    text_add(out, "\t\tnumgen random mod %zu vmap { ", count);
+    text_append(out, &choices);
+    text_add(out, " }");
+    text_clear(&choices);
+  }
+  text_add(out, " comment \"%s\"\n\t}\n", service->comment);
 }
 
 // What clients other than those of the cluster IP meet first.
@@ -364,12 +383,11 @@ static void render_frontend(struct render* render, const struct service* service
 }
 
 static void render_hairpin(struct render* render, const struct service* service) {
-  char key[160];
-  for (uint64_t i = 0; i < service->port.endpoints.count; ++i) {
-    const struct sluice_endpoint endpoint = endpoint_at(service, i);
-    const struct address_text address = print_address(render, &endpoint.address);
-    if ((endpoint.flags & SLUICE_ENDPOINT_ON_THIS_NODE) == 0) continue;
-    snprintf(key, sizeof key, "%s . %s . %s . %u", address.text, address.text, service->protocol, endpoint.port);
+  for (size_t i = 0; i < service->count; ++i) {
+    const struct endpoint* endpoint = &service->endpoints[i];
+    char key[160];
+    if ((endpoint->flags & SLUICE_ENDPOINT_ON_THIS_NODE) == 0) continue;
+    snprintf(key, sizeof key, "%s . %s . %s . %u", endpoint->ip, endpoint->ip, service->protocol, endpoint->port);
     add_element(render, HAIRPIN, key, "", "");
   }
 }
@@ -514,12 +532,13 @@ int ruleset_render(struct ruleset* ruleset, sluice_family family, const struct s
   text_add(&ruleset->content, "}\n");
   render_elements(&render);
   failed = ruleset->definitions.failed | ruleset->flushes.failed | ruleset->content.failed | ruleset->fixed.failed |
-           render.frontends.failed;
+           render.frontends.failed | render.failed;
   for (int i = 0; i < KINDS; ++i) {
     failed |= render.elements[i].failed;
     text_clear(&render.elements[i]);
   }
   names_clear(&render.frontends);
+  free(render.endpoints);
   return !failed;
 }
 
