@@ -98,10 +98,6 @@ template <class T>
 constexpr abi::ArrayView array(const T* data, std::size_t count) noexcept {
   return abi::ArrayView{data, count, static_cast<std::uint32_t>(sizeof(T)), 0};
 }
-template <class T, std::size_t N>
-constexpr abi::ArrayView array(const T (&all)[N]) noexcept {
-  return array(all, N);
-}
 
 // All elements of an array, which must live as long as the view is used.
 template <class T, std::size_t N>
