@@ -31,6 +31,7 @@ class Contract {
       if (plugin_.serves(family)) families.push_back(family);
     }
     say(!families.empty(), "the descriptor has a family", "neither kFeatureIpv4 nor kFeatureIpv6 is claimed");
+    declares_options();
     for (const abi::Family family : families) {
       family_ = family;
       rejects_options();
@@ -58,7 +59,35 @@ class Contract {
   }
   static std::string writes(const Subject& subject) { return std::to_string(subject.writes()) + " kernel writes"; }
 
+  // The daemon validates the options of a plugin that declares them.
+  void declares_options() {
+    const abi::ArrayView table = plugin_.options();
+    if (table.data == nullptr) return;
+    const std::string problem = sdk::table_problem(table);
+    say(problem.empty(), "the table of options has no mistake", problem);
+    if (!problem.empty()) return;
+    std::string accepted;
+    const auto rejects = [&](const std::string& key, const std::string& value) {
+      std::vector<sdk::OptionValue> unused;
+      if (sdk::read_options(sdk::rows(table), {{key, value}}, unused).empty()) accepted += " " + key + "=" + value;
+    };
+    rejects("sluice.conformance", "unknown");
+    for (const abi::OptionSpec& spec : sdk::rows(table)) {
+      const std::string key = std::string(sdk::option_name(spec)) + (sdk::is_list(spec) ? "[0]" : "");
+      const bool is_time = spec.value_type == abi::OptionType::kDuration;
+      const auto text = [&](std::int64_t number) { return is_time ? sdk::print_nanoseconds(number) : std::to_string(number); };
+      if (is_time || spec.value_type == abi::OptionType::kInteger) {
+        if (spec.minimum > sdk::option::kLowest + 1) rejects(key, text(spec.minimum - 1));
+        if (spec.maximum < sdk::option::kHighest) rejects(key, text(spec.maximum + 1));
+      } else if (spec.value_type == abi::OptionType::kWord || spec.value_type == abi::OptionType::kBoolean) {
+        rejects(key, "sluice.conformance");
+      }
+    }
+    say(accepted.empty(), "the daemon rejects unknown options and values out of range", "it accepts" + accepted);
+  }
+
   void rejects_options() {
+    if (plugin_.options().data != nullptr) return;
     const std::vector<abi::Option> options = {{sdk::view("sluice.conformance"), sdk::view("unknown"), {}, 0, 0}};
     const Subject subject(plugin_, family_, state_dir_, options);
     say(!subject.created() && subject.create_code() == abi::Code::kInvalid, "an option that it does not know is refused",

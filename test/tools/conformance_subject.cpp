@@ -45,6 +45,11 @@ Plugin::Plugin(std::string file) : file_(std::filesystem::canonical(file)) {
   if (library_ == nullptr) throw std::runtime_error(dlerror());
   entry_ = static_cast<const abi::PluginEntry*>(dlsym(library_, SLUICE_ABI_SYMBOL));
   if (entry_ == nullptr) throw std::runtime_error(dlerror());
+  if (!sdk::table_problem(options()).empty()) return;
+  sdk::read_options(sdk::rows(options()), {}, values_);
+  for (const sdk::OptionValue& one : values_) {
+    defaults_.push_back({sdk::view(one.key), sdk::view(one.text), one.type, abi::kOptionDefault, one.number});
+  }
 }
 
 Plugin::~Plugin() { unload(); }

@@ -48,6 +48,10 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   const abi::PluginEntry& entry() const { return *entry_; }
+  // The table of options, with null data if the plugin declares none.
+  abi::ArrayView options() const { return sdk::read(entry_).options; }
+  // As the daemon passes them to create(), if the configuration has no options.
+  const std::vector<abi::Option>& defaults() const { return defaults_; }
   bool has(abi::Feature feature) const { return (entry_->features & feature) != 0; }
   bool serves(abi::Family family) const {
     return has(family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4);
@@ -60,12 +64,16 @@ class Plugin {
   std::string file_;
   void* library_ = nullptr;
   const abi::PluginEntry* entry_ = nullptr;
+  std::vector<sdk::OptionValue> values_;
+  std::vector<abi::Option> defaults_;  // refers to values_
 };
 
 // One object of the plugin, for one family.
 class Subject {
  public:
-  Subject(const Plugin& plugin, abi::Family family, const std::string& state_dir, const std::vector<abi::Option>& options = {});
+  Subject(const Plugin& plugin, abi::Family family, const std::string& state_dir)
+      : Subject(plugin, family, state_dir, plugin.defaults()) {}
+  Subject(const Plugin& plugin, abi::Family family, const std::string& state_dir, const std::vector<abi::Option>& options);
 
   bool created() const { return backend_ != nullptr; }
   abi::Code create_code() const { return create_code_; }

@@ -101,15 +101,19 @@ const char* type_name(abi::ServiceType type) {
 
 constexpr abi::StringView kAnnotationPrefixes[] = {sdk::view("sluice.example.com/")};
 
+constexpr abi::OptionSpec kOptions[] = {
+    sdk::option::text("path", "", "the name of a file that can be created",
+                      "File for the printed calls; empty means the variable SLUICE_PRINT_PATH, or standard error."),
+};
+
 class PrintBackend final : public sdk::BackendBase {
  public:
   explicit PrintBackend(const abi::CreateArgs& args) : BackendBase(args) {
-    const sdk::Options options(args.options);
-    for (const auto& [key, value] : options.all()) {
-      if (key != "path") throw sdk::Failure(abi::Code::kInvalid, key, "unknown option; the print backend knows: path");
+    const sdk::Options options(args.options, sdk::array(kOptions));
+    path_ = options.string("path");
+    if (const char* from_environment = std::getenv("SLUICE_PRINT_PATH"); path_.empty() && from_environment != nullptr) {
+      path_ = from_environment;
     }
-    const char* from_environment = std::getenv("SLUICE_PRINT_PATH");
-    path_ = options.get("path", from_environment == nullptr ? "" : from_environment);
     if (path_.empty()) return;
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     const int saved = errno;
@@ -224,4 +228,4 @@ SLUICE_PLUGIN_ENTRY = {
     abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureServiceDetails |
         abi::kFeatureEndpointDetails,
     abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>,
-    {}, {}, sdk::array(kAnnotationPrefixes, 1)};
+    sdk::array(kOptions), {}, sdk::array(kAnnotationPrefixes, 1)};

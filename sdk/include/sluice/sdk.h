@@ -17,6 +17,10 @@ static inline struct sluice_string_view sluice_text(const char* text) {
   return view;
 }
 
+/* The same of a literal, as an initializer of a static struct: {.key = SLUICE_LITERAL("threads")}. */
+#define SLUICE_LITERAL(text) \
+  { text, sizeof(text) - 1 }
+
 /* A view of `count` elements of `size` bytes each, which must outlive it. */
 static inline struct sluice_array_view sluice_array(const void* data, size_t count, size_t size) {
   struct sluice_array_view view = {data, count, (uint32_t)size, 0};

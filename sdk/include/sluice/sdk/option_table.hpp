@@ -22,6 +22,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -288,11 +289,11 @@ inline std::vector<abi::OptionSpec> rows(const abi::ArrayView& table) {
   return {all.begin(), all.end()};
 }
 
-// Validates a section by a table. Adds to `values` those of the section, lists in the order of their elements, and then
-// the defaults of the missing keys. Returns all problems; with a problem, `values` is incomplete.
+// Validates a section by a table. Adds to `typed` the values of the section, lists in the order of their elements, and then
+// the defaults of the missing keys. Returns all problems; with a problem, `typed` is incomplete.
 inline std::vector<OptionProblem> read_options(const std::vector<abi::OptionSpec>& table,
                                                std::vector<std::pair<std::string, std::string>> given,
-                                               std::vector<OptionValue>& values) {
+                                               std::vector<OptionValue>& typed) {
   std::vector<OptionProblem> problems;
   // By index, because as text [10] comes before [2].
   std::sort(given.begin(), given.end(), [](const auto& a, const auto& b) {
@@ -337,7 +338,7 @@ inline std::vector<OptionProblem> read_options(const std::vector<abi::OptionSpec
     }
     const auto number = option_number(*spec, value);
     if (number) {
-      values.push_back({key, std::move(value), known_type(*spec), *number, false});
+      typed.push_back({key, std::move(value), known_type(*spec), *number, false});
     } else {
       problems.push_back({key, invalid_value(*spec, value)});
     }
@@ -348,7 +349,7 @@ inline std::vector<OptionProblem> read_options(const std::vector<abi::OptionSpec
     for (const std::string_view value : default_values(table[i])) {
       std::string key(option_name(table[i]));
       if (is_list(table[i])) key += "[" + std::to_string(index++) + "]";
-      values.push_back({std::move(key), std::string(value), known_type(table[i]),
+      typed.push_back({std::move(key), std::string(value), known_type(table[i]),
                         option_number(table[i], value).value_or(0), true});
     }
   }
