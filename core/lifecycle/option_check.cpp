@@ -51,14 +51,14 @@ config::CheckedOptions OptionCheck::check(const config::PluginSettings& plugins,
   config::CheckedOptions out;
   const Declared table = declared(plugins, id, running);
   if (table == nullptr) return out;
-  std::vector<sdk::OptionValue> values;
-  for (sdk::OptionProblem& problem : sdk::read_options(table->specs(), given, values)) {
+  std::vector<sdk::OptionValue> typed;
+  for (sdk::OptionProblem& problem : sdk::read_options(table->specs(), given, typed)) {
     out.problems.emplace_back(std::move(problem.key), std::move(problem.text));
   }
   for (const abi::OptionSpec& spec : table->specs()) {
     if (spec.reload != abi::OptionReload::kRestart) continue;
     std::string& all = out.restart_options[std::string(sdk::option_name(spec))];
-    for (const sdk::OptionValue& value : values) {
+    for (const sdk::OptionValue& value : typed) {
       if (sdk::option_name_of(value.key) == sdk::option_name(spec)) all += (all.empty() ? "" : ", ") + canonical(value);
     }
   }

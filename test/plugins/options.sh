@@ -87,7 +87,7 @@ waits() {
   for _ in $(seq 600); do
     grep -Fq -- "$1" "$away/log" && return
     kill -0 "$daemon" || break
-    sleep 0.1
+    sleep 0.1  # poll interval
   done
   has "$1" "$away/log"
 }
