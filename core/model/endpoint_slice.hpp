@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An EndpointSlice, reduced to the fields that affect traffic (BEH 1.3). Memory matters: a node holds every endpoint of
-// the cluster, at 32 bytes each.
+// An EndpointSlice, reduced to the fields that affect traffic (BEH 1.3) and to the details that a backend asks for.
+// Memory matters: a node holds every endpoint of the cluster, at 32 bytes each.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/model/details.hpp"
 #include "core/model/object_name.hpp"
 #include "core/model/service.hpp"
 #include "lib/ip.hpp"
@@ -45,13 +46,16 @@ struct EndpointSlice {
   lib::Family family = lib::Family::ipv4;
   std::vector<SlicePort> ports;          // those with a name (maybe empty) and a number
   std::vector<SliceEndpoint> endpoints;  // those with an address
+  Shared<std::vector<EndpointDetails>> details;  // in the order of `endpoints`
   // endpoints.kubernetes.io/last-change-trigger-time; only for the latency metric, ignored by operator==.
   std::optional<std::chrono::system_clock::time_point> trigger_time;
 
-  bool operator==(const EndpointSlice& other) const {
+  // Equal but for the details.
+  bool same_traffic(const EndpointSlice& other) const {
     return name == other.name && service == other.service && family == other.family && ports == other.ports &&
            endpoints == other.endpoints;
   }
+  bool operator==(const EndpointSlice& other) const { return same_traffic(other) && details == other.details; }
 };
 
 }  // namespace sluice::model

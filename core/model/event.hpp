@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/model/details.hpp"
 #include "core/model/endpoint_slice.hpp"
 #include "core/model/node.hpp"
 #include "core/model/service.hpp"
@@ -35,6 +36,7 @@ struct ListBegin {
 };
 struct ListEnd {
   ResourceKind kind;
+  WantedDetailsPtr details = nullptr;  // what the objects of the list were decoded with
 };
 struct Upsert {
   std::variant<Service, EndpointSlice, Node, ServiceCidr> object;

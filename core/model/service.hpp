@@ -1,8 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A Service, reduced to the fields that affect traffic (BEH 1.2). Objects that differ only in other fields (labels,
-// annotations, resourceVersion, managedFields) are equal, and such an update is dropped by the store.
+// A Service, reduced to the fields that affect traffic (BEH 1.2) and to the details that a backend asks for. Objects that
+// differ only in other fields (labels, resourceVersion, managedFields) are equal, and such an update is dropped by the
+// store.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/details.hpp"
 #include "core/model/object_name.hpp"
 #include "lib/ip.hpp"
 
@@ -41,6 +43,7 @@ struct Service {
   bool external_local = false;                // externalTrafficPolicy: Local, as written
   std::uint16_t health_check_node_port = 0;
   std::int64_t created = 0;  // creationTimestamp in seconds since 1970; 0: not known
+  Shared<ServiceDetails> details;
   bool operator==(const Service&) const = default;
 };
 

@@ -50,7 +50,7 @@ Decoded decode_object(model::ResourceKind kind, std::string_view kind_name, cons
   }
   read_name(metadata, kind, options.apply_server_defaults, out.name);
   if (!root.failed() && !metadata_only) {
-    const DecodeContext context{out.name, options.apply_server_defaults, out.notes};
+    const DecodeContext context{out.name, options.apply_server_defaults, options.details.get(), out.notes};
     KindResult result;
     switch (kind) {
       case model::ResourceKind::service:
@@ -142,7 +142,8 @@ class Decoder::Parser {
   std::optional<simdjson::dom::parser> giant_;
 };
 
-Decoder::Decoder(DecoderOptions options) : options_(options), parser_(std::make_unique<Parser>()) {}
+Decoder::Decoder(DecoderOptions options)
+    : options_(std::move(options)), parser_(std::make_unique<Parser>()), converter_(options_.details) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;

@@ -91,6 +91,8 @@ struct DecoderOptions {
   bool apply_server_defaults = false;
   // Decode core/v1 Endpoints in place of EndpointSlices.
   bool endpoints = false;
+  // The details to decode; null: none.
+  model::WantedDetailsPtr details = nullptr;
 };
 
 enum class Encoding { json, protobuf };

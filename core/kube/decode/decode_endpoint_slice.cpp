@@ -19,7 +19,8 @@ base::Symbol read_hints(const JsonField& list) {
   return names.empty() ? base::Symbol() : model::pack_names(std::move(names));
 }
 
-void read_endpoint(const JsonField& entry, const DecodeContext& context, model::EndpointSlice& out) {
+void read_endpoint(const JsonField& entry, const DecodeContext& context, model::EndpointSlice& out,
+                   std::vector<model::EndpointDetails>& details) {
   const JsonField addresses = entry.get("addresses");
   std::optional<lib::IpAddress> address;
   std::size_t index = 0;
@@ -49,6 +50,7 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
     endpoint.node_hints = read_hints(nodes);
   }
   out.endpoints.push_back(endpoint);
+  if (wants_endpoint_details(context)) details.push_back(decode_endpoint_details(entry, context));
 }
 
 }  // namespace
@@ -119,8 +121,11 @@ KindResult decode_endpoint_slice(const JsonField& root, const JsonField& metadat
     if (auto port = decode_slice_port(entry, context, context.apply_server_defaults)) out.ports.push_back(*port);
   });
   const JsonField endpoints = root.get("endpoints");
-  endpoints.each([&](const JsonField& endpoint) { read_endpoint(endpoint, context, out); });
+  std::vector<model::EndpointDetails> details;
+  endpoints.each([&](const JsonField& endpoint) { read_endpoint(endpoint, context, out, details); });
   out.endpoints.shrink_to_fit();
+  details.shrink_to_fit();
+  if (!details.empty()) out.details = model::Shared(std::move(details));
 
   const JsonField annotations = metadata.get("annotations");
   const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");

@@ -10,10 +10,15 @@
 namespace sluice::kube {
 namespace {
 
+struct Addresses {
+  std::vector<model::SliceEndpoint> endpoints;
+  std::vector<model::EndpointDetails> details;  // empty, or in the order of `endpoints`
+};
+
 struct Subset {
   std::vector<model::SlicePort> ports;
-  std::vector<model::SliceEndpoint> ipv4;
-  std::vector<model::SliceEndpoint> ipv6;
+  Addresses ipv4;
+  Addresses ipv6;
 };
 
 void read_address(const JsonField& entry, bool ready, const DecodeContext& context, Subset& out) {
@@ -26,7 +31,9 @@ void read_address(const JsonField& entry, bool ready, const DecodeContext& conte
   endpoint.node = base::Symbol(node.text());
   endpoint.ready = ready;
   endpoint.serving = ready;
-  (address->family() == lib::Family::ipv4 ? out.ipv4 : out.ipv6).push_back(endpoint);
+  Addresses& addresses = address->family() == lib::Family::ipv4 ? out.ipv4 : out.ipv6;
+  addresses.endpoints.push_back(endpoint);
+  if (wants_endpoint_details(context)) addresses.details.push_back(decode_endpoint_details(entry, context));
 }
 
 Subset read_subset(const JsonField& entry, const DecodeContext& context) {
@@ -53,8 +60,8 @@ KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, co
   Slices out;
   std::size_t ipv4_slices = 0;
   std::size_t ipv6_slices = 0;
-  const auto add = [&](lib::Family family, const Subset& subset, const std::vector<model::SliceEndpoint>& endpoints) {
-    if (endpoints.empty() || subset.ports.empty()) return;
+  const auto add = [&](lib::Family family, const Subset& subset, const Addresses& addresses) {
+    if (addresses.endpoints.empty() || subset.ports.empty()) return;
     const bool is_ipv4 = family == lib::Family::ipv4;
     std::size_t& count = is_ipv4 ? ipv4_slices : ipv6_slices;
     model::EndpointSlice slice;
@@ -63,7 +70,8 @@ KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, co
                   context.name.name + (is_ipv4 ? "-ipv4-" : "-ipv6-") + std::to_string(count++)};
     slice.family = family;
     slice.ports = subset.ports;
-    slice.endpoints = endpoints;
+    slice.endpoints = addresses.endpoints;
+    if (!addresses.details.empty()) slice.details = model::Shared(addresses.details);
     slice.trigger_time = trigger_time;
     out.slices.push_back(std::move(slice));
   };

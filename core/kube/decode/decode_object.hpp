@@ -13,6 +13,7 @@ namespace sluice::kube {
 struct DecodeContext {
   const model::ObjectName& name;
   bool apply_server_defaults;
+  const model::WantedDetails* details;  // null: none
   std::vector<std::string>& notes;
 
   // Notes that a part of the object is ignored.
@@ -33,6 +34,13 @@ std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const 
 // Absent, with a note, if an endpoint cannot have this address in this family.
 std::optional<lib::IpAddress> read_endpoint_address(const JsonField& field, std::optional<lib::Family> family,
                                                     const DecodeContext& context);
+// The details of a Service and of one endpoint (targetRef and zone), as far as the context wants them.
+void decode_service_details(const JsonField& metadata, const JsonField& ports, const DecodeContext& context,
+                            model::Service& out);
+model::EndpointDetails decode_endpoint_details(const JsonField& entry, const DecodeContext& context);
+inline bool wants_endpoint_details(const DecodeContext& context) {
+  return context.details != nullptr && context.details->endpoints;
+}
 ApiStatus decode_status(const JsonField& root);
 
 // The API server's rules for names. Enforced here because the names end up in chain names and rule comments.

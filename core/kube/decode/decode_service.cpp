@@ -197,6 +197,7 @@ KindResult decode_service(const JsonField& root, const JsonField& metadata, cons
   read_cluster_ips(spec, out);
   const JsonField ports = spec.get("ports");
   ports.each([&](const JsonField& port) { read_port(port, out); });
+  decode_service_details(metadata, ports, context, out);
   out.affinity_seconds = read_affinity(spec);
 
   const JsonField external_ips = spec.get("externalIPs");

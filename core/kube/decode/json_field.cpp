@@ -8,17 +8,20 @@
 namespace sluice::kube {
 
 JsonField JsonField::get(std::string_view key) const& {
-  if (!value_) return JsonField(*this, std::nullopt, key);
   simdjson::dom::object object;
-  if (value_->get(object) != simdjson::SUCCESS) {
-    fail("is " + type_name() + ", not an object");
-    return JsonField(*this, std::nullopt, key);
-  }
+  if (!open_object(object)) return JsonField(*this, std::nullopt, key);
   std::optional<simdjson::dom::element> found;
   for (const auto& [name, value] : object) {
     if (name == key) found = value;
   }
   return JsonField(*this, found, key);
+}
+
+bool JsonField::open_object(simdjson::dom::object& out) const {
+  if (!value_) return false;
+  if (value_->get(out) == simdjson::SUCCESS) return true;
+  fail("is " + type_name() + ", not an object");
+  return false;
 }
 
 bool JsonField::open_array(simdjson::dom::array& out) const {

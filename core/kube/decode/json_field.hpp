@@ -45,7 +45,16 @@ class JsonField {
     for (const simdjson::dom::element element : array) visit(JsonField(*this, element, index++));
   }
 
+  // Calls visit(key, value) for each member of an object, duplicate keys included; an absent object is empty.
+  template <class Visit>
+  void each_member(Visit&& visit) const {
+    simdjson::dom::object object;
+    if (!open_object(object)) return;
+    for (const auto& [key, value] : object) visit(key, JsonField(*this, std::optional(value), key));
+  }
+
   std::string_view text() const;  // empty when absent
+  bool is_text() const { return value_ && value_->is_string(); }
   bool boolean(bool if_absent) const;
   std::optional<std::int64_t> integer() const;
   // A number from 1 to 65535, or 0 if absent. With `zero_is_absent`, 0 is not an error.
@@ -68,6 +77,7 @@ class JsonField {
     if (value && !value->is_null()) value_ = value;
   }
   bool open_array(simdjson::dom::array& out) const;
+  bool open_object(simdjson::dom::object& out) const;
   std::string type_name() const;
 
   FieldError* error_;

@@ -10,6 +10,7 @@ namespace sluice::kube {
 namespace {
 
 using Type = ProtobufField::Type;
+using Of = ProtobufField::Of;
 
 constexpr ProtobufField text(std::uint32_t number, std::string_view key) { return {number, key, Type::text}; }
 constexpr ProtobufField integer(std::uint32_t number, std::string_view key) { return {number, key, Type::integer}; }
@@ -21,6 +22,14 @@ constexpr ProtobufField message(std::uint32_t number, std::string_view key, cons
 constexpr ProtobufField text_by_key(std::uint32_t number, std::string_view key,
                                     std::span<const std::string_view> keys) {
   return {number, key, Type::text_by_key, ProtobufField::Zero::omitted, false, nullptr, keys};
+}
+constexpr ProtobufField with_wanted(ProtobufField field) {
+  field.wanted_annotations = true;
+  return field;
+}
+constexpr ProtobufField detail(ProtobufField::Of details, ProtobufField field) {
+  field.of = details;
+  return field;
 }
 constexpr ProtobufField list_of(ProtobufField field) {
   field.repeated = true;
@@ -40,9 +49,10 @@ constexpr std::string_view kEndpointAnnotations[] = {"k8s.io/initial-events-end"
                                                      "endpoints.kubernetes.io/last-change-trigger-time"};
 constexpr std::string_view kSliceLabels[] = {"kubernetes.io/service-name"};
 constexpr std::string_view kNodeLabels[] = {"topology.kubernetes.io/zone"};
-constexpr ProtobufField kServiceMetaFields[] = {text(1, "name"), text(3, "namespace"), text(6, "resourceVersion"),
+constexpr ProtobufField kServiceMetaFields[] = {text(1, "name"), text(3, "namespace"),
+                                                detail(Of::service_details, text(5, "uid")), text(6, "resourceVersion"),
                                                 time(8, "creationTimestamp"),
-                                                text_by_key(12, "annotations", kAnnotations)};
+                                                with_wanted(text_by_key(12, "annotations", kAnnotations))};
 constexpr ProtobufMessage kServiceMeta{kServiceMetaFields};
 constexpr ProtobufField kEndpointsMetaFields[] = {text(1, "name"), text(3, "namespace"), text(6, "resourceVersion"),
                                                   text_by_key(11, "labels", kSliceLabels),
@@ -71,7 +81,8 @@ constexpr ProtobufMessage kStatus{kStatusFields};
 // core/v1 Service
 
 constexpr ProtobufField kServicePortFields[] = {text(1, "name"), text(2, "protocol"), shown(integer(3, "port")),
-                                                integer(5, "nodePort")};
+                                                integer(5, "nodePort"),
+                                                detail(Of::service_details, shown(text(6, "appProtocol")))};
 constexpr ProtobufMessage kServicePort{kServicePortFields};
 constexpr ProtobufField kClientIpFields[] = {shown(integer(1, "timeoutSeconds"))};
 constexpr ProtobufMessage kClientIp{kClientIpFields};
@@ -100,6 +111,11 @@ constexpr ProtobufField kServiceFields[] = {message(1, "metadata", kServiceMeta)
                                             message(3, "status", kServiceStatus)};
 constexpr ProtobufMessage kService{kServiceFields};
 
+// core/v1 ObjectReference of an endpoint
+
+constexpr ProtobufField kTargetFields[] = {text(1, "kind"), text(2, "namespace"), text(3, "name"), text(4, "uid")};
+constexpr ProtobufMessage kTarget{kTargetFields};
+
 // discovery.k8s.io/v1 EndpointSlice
 
 constexpr ProtobufField kConditionsFields[] = {shown(boolean(1, "ready")), shown(boolean(2, "serving")),
@@ -111,7 +127,10 @@ constexpr ProtobufField kHintsFields[] = {list_of(message(1, "forZones", kHint))
                                           list_of(message(2, "forNodes", kHint))};
 constexpr ProtobufMessage kHints{kHintsFields};
 constexpr ProtobufField kEndpointFields[] = {list_of(text(1, "addresses")), message(2, "conditions", kConditions),
-                                             shown(text(6, "nodeName")), message(8, "hints", kHints)};
+                                             detail(Of::endpoint_details, message(4, "targetRef", kTarget)),
+                                             shown(text(6, "nodeName")),
+                                             detail(Of::endpoint_details, shown(text(7, "zone"))),
+                                             message(8, "hints", kHints)};
 constexpr ProtobufMessage kEndpoint{kEndpointFields};
 constexpr ProtobufField kSlicePortFields[] = {shown(text(1, "name")), shown(text(2, "protocol")),
                                               shown(integer(3, "port"))};
@@ -124,7 +143,9 @@ constexpr ProtobufMessage kEndpointSlice{kEndpointSliceFields};
 
 // core/v1 Endpoints
 
-constexpr ProtobufField kEndpointAddressFields[] = {shown(text(1, "ip")), shown(text(4, "nodeName"))};
+constexpr ProtobufField kEndpointAddressFields[] = {shown(text(1, "ip")),
+                                                    detail(Of::endpoint_details, message(2, "targetRef", kTarget)),
+                                                    shown(text(4, "nodeName"))};
 constexpr ProtobufMessage kEndpointAddress{kEndpointAddressFields};
 constexpr ProtobufField kEndpointPortFields[] = {text(1, "name"), shown(integer(2, "port")), text(3, "protocol")};
 constexpr ProtobufMessage kEndpointPort{kEndpointPortFields};

@@ -27,6 +27,8 @@ struct ProtobufField {
   // What JSON shows of a zero or an empty text. Kubernetes' protobuf always has fields that are no pointers; JSON omits
   // zeros of those with `omitempty`.
   enum class Zero : std::uint8_t { omitted, shown };
+  // Which details a field belongs to (see model::WantedDetails). Others are read always.
+  enum class Of : std::uint8_t { traffic, service_details, endpoint_details };
 
   std::uint32_t number;
   std::string_view key;  // in JSON
@@ -35,6 +37,8 @@ struct ProtobufField {
   bool repeated = false;
   const ProtobufMessage* message = nullptr;   // of a message
   std::span<const std::string_view> keys = {};  // of text_by_key: the keys that are read
+  bool wanted_annotations = false;              // of text_by_key: and those with a wanted prefix
+  Of of = Of::traffic;
 };
 
 struct ProtobufMessage {

@@ -257,7 +257,7 @@ void ProtobufToJson::find_fields(const ProtobufMessage& message, std::string_vie
   for (WireField wire; reader.next(wire);) {
     const auto field = std::find_if(message.fields.begin(), message.fields.end(),
                                     [&](const ProtobufField& one) { return one.number == wire.number; });
-    if (field == message.fields.end()) continue;
+    if (field == message.fields.end() || !wants(*field)) continue;
     if (wire.type != (is_number(field->type) ? WireType::varint : WireType::bytes)) {
       within(field->key, [&] { fail("has the wrong wire type"); });
       continue;
@@ -323,6 +323,18 @@ void ProtobufToJson::write_value(const ProtobufField& field, const WireField& wi
   }
 }
 
+bool ProtobufToJson::wants(const ProtobufField& field) const {
+  if (field.of == ProtobufField::Of::traffic) return true;
+  return details_ && (field.of == ProtobufField::Of::service_details ? details_->services : details_->endpoints);
+}
+
+bool ProtobufToJson::wants_key(const ProtobufField& field, std::string_view key) const {
+  if (std::find(field.keys.begin(), field.keys.end(), key) != field.keys.end()) return true;
+  if (!field.wanted_annotations || !details_) return false;
+  return std::any_of(details_->annotation_prefixes.begin(), details_->annotation_prefixes.end(),
+                     [&](const base::Symbol& prefixes) { return model::has_packed_prefix(prefixes, key); });
+}
+
 // Writes an entry of a map if its key is wanted.
 void ProtobufToJson::write_entry(const ProtobufField& field, std::string_view bytes) {
   std::string_view key;
@@ -334,8 +346,10 @@ void ProtobufToJson::write_entry(const ProtobufField& field, std::string_view by
     if (one.number == kEntryValue) value = one.bytes;
   }
   check(reader);
-  if (std::find(field.keys.begin(), field.keys.end(), key) == field.keys.end()) return;
-  write_key(key);
+  if (!wants_key(field, key)) return;
+  out_ += out_.back() != '{' ? "," : "";
+  write_text(key);
+  out_ += ':';
   write_text(value);
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/kube/decode/protobuf_fields.hpp"
@@ -27,6 +28,9 @@ struct ConvertedObject {
 
 class ProtobufToJson {
  public:
+  // `details`: the details to convert; null: none.
+  explicit ProtobufToJson(model::WantedDetailsPtr details = nullptr) : details_(std::move(details)) {}
+
   // An element of a list.
   ConvertedObject object(const ProtobufMessage& message, std::string_view bytes);
   // A meta/v1 WatchEvent. `message` is that of objects of the kind `kind_name`; of other kinds, only Status has fields.
@@ -59,7 +63,10 @@ class ProtobufToJson {
   void write_time(std::string_view bytes);
   void find_fields(const ProtobufMessage& message, std::string_view bytes);
   void check(const ProtobufReader& reader);
+  bool wants(const ProtobufField& field) const;
+  bool wants_key(const ProtobufField& field, std::string_view key) const;
 
+  model::WantedDetailsPtr details_;
   std::string out_;
   std::vector<Found> found_;  // a stack: of each message around the current one, the fields that were found
   std::string path_;          // of the first problem
