@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/log_messages.hpp"
+#include "core/plugin/annotation_prefixes.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/mapped_object.hpp"
 #include "core/plugin/private_copy.hpp"
@@ -64,7 +65,7 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   if (const std::string problem = sdk::table_problem(entry.options); !problem.empty()) {
     return reject_file(StatusCode::invalid, file, "options check: " + one_line(problem));
   }
-  return {};
+  return check_annotation_prefixes(file, read_annotation_prefixes(entry));
 }
 
 // REQUIRES: the last reference was released.
@@ -105,7 +106,8 @@ Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::Pl
       id_(entry.id),
       version_(entry.version),
       build_(entry.build),
-      options_(entry.options.data == nullptr ? nullptr : std::make_shared<const DeclaredOptions>(entry.options)) {}
+      options_(entry.options.data == nullptr ? nullptr : std::make_shared<const DeclaredOptions>(entry.options)),
+      annotation_prefixes_(read_annotation_prefixes(entry)) {}
 
 lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const lib::Result<fs::path> resolved = check_location(request.file, request.rules);

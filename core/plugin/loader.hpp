@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/plugin/declared_options.hpp"
 #include "core/plugin/descriptor.hpp"
@@ -61,6 +62,8 @@ class Plugin {
   const abi::PluginEntry& entry() const { return entry_; }
   // Null if the plugin declares no options and validates them itself.
   const std::shared_ptr<const DeclaredOptions>& options() const { return options_; }
+  // The prefixes of the annotations that the backend asks for: sorted, without duplicates.
+  const std::vector<std::string>& annotation_prefixes() const { return annotation_prefixes_; }
   const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }
 
  private:
@@ -73,6 +76,7 @@ class Plugin {
   std::string version_;
   std::string build_;
   std::shared_ptr<const DeclaredOptions> options_;
+  std::vector<std::string> annotation_prefixes_;
 };
 
 // Checks, maps and logs a plugin. An error names the file, the check, the finding and the remedy; nothing stays mapped

@@ -44,6 +44,7 @@ class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(other_major_is_rejected);
   CPPUNIT_TEST(code_of_a_newer_major_does_not_run);
   CPPUNIT_TEST(null_field_is_rejected);
+  CPPUNIT_TEST(invalid_annotation_prefix_is_rejected);
   CPPUNIT_TEST(id_other_than_the_configured_one_is_rejected);
   CPPUNIT_TEST(unknown_host_feature_is_rejected);
   CPPUNIT_TEST(invalid_option_table_is_rejected);
@@ -119,6 +120,10 @@ class LoaderTest : public CppUnit::TestFixture {
     const Status status = refusal("unresolved_symbol");
     require_contains(status.message(), "load check: undefined symbol: sluice_zoo_is_defined_nowhere; link the plugin");
     CPPUNIT_ASSERT(status.message().find("Bad file descriptor") == std::string::npos);
+  }
+
+  void invalid_annotation_prefix_is_rejected() {
+    require_contains(refusal("bad_prefix").message(), "descriptor check: annotation prefix 'weight' is not a domain");
   }
 
   void wrong_magic_is_rejected() {
