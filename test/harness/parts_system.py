@@ -139,7 +139,7 @@ def kit(run):
                    run.built("plugins", mode, ".libs", f"{mode}.so"), *extent, "--json", run.log(f"kit-{mode}.json"),
                    "--keep-logs", run.log(f"kit-{mode}")]
         made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=20, **about))
-    made += [_example(run, language, about) for language in ("c",)]
+    made += [_example(run, language, about) for language in ("c", "rust")]
     # One mistake that only the model detects; the long form has all mistakes.
     chosen = [] if run.long else ["--only", "forgets"]
     made.append(Step("kit", "mutants", ["python3", run.test("system/kit_mutants.py"), "--builddir", run.build, *chosen],
