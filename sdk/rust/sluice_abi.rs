@@ -198,7 +198,7 @@ const _: () = assert!(core::mem::size_of::<ServicePortKey>() == 56);
 
 /// A backend must ignore frontends of an unknown kind.
 pub type FrontendKind = u8;
-/// spec.clusterIPs of this family; exactly one per service port
+/// spec.clusterIPs of this family; one, or none if another Service has it
 pub const FRONTEND_KIND_CLUSTER_IP: FrontendKind = 1;
 /// spec.externalIPs
 pub const FRONTEND_KIND_EXTERNAL_IP: FrontendKind = 2;
@@ -209,7 +209,7 @@ pub const FRONTEND_KIND_NODE_PORT: FrontendKind = 4;
 
 /// Growing. An address and port to which clients connect. The protocol is that of the key. Several frontends of one
 /// service port may have the same address and port, for example an external IP that is also the load balancer IP: the
-/// restrictions of all of them apply.
+/// restrictions of all of them apply. A frontend that several Services list is passed with one of them only.
 ///
 /// The endpoints that receive new connections:
 ///   FRONTEND_KIND_CLUSTER_IP: The Local list with INTERNAL_POLICY_LOCAL, otherwise the Cluster list.

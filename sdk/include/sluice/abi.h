@@ -188,7 +188,7 @@ SLUICE_ASSERT(sizeof(struct sluice_service_port_key) == 56 &&
 // A backend must ignore frontends of an unknown kind.
 typedef uint8_t sluice_frontend_kind;
 enum {
-  SLUICE_FRONTEND_KIND_CLUSTER_IP = 1,  // spec.clusterIPs of this family; exactly one per service port
+  SLUICE_FRONTEND_KIND_CLUSTER_IP = 1,  // spec.clusterIPs of this family; one, or none if another Service has it
   SLUICE_FRONTEND_KIND_EXTERNAL_IP = 2,  // spec.externalIPs
   SLUICE_FRONTEND_KIND_LOAD_BALANCER = 3,  // status.loadBalancer.ingress[].ip with ipMode VIP
   SLUICE_FRONTEND_KIND_NODE_PORT = 4,  // the address is all zero: see sluice_node_facts.node_port_addresses
@@ -196,7 +196,7 @@ enum {
 
 // Growing. An address and port to which clients connect. The protocol is that of the key. Several frontends of one
 // service port may have the same address and port, for example an external IP that is also the load balancer IP: the
-// restrictions of all of them apply.
+// restrictions of all of them apply. A frontend that several Services list is passed with one of them only.
 //
 // The endpoints that receive new connections:
 //   SLUICE_FRONTEND_KIND_CLUSTER_IP: The Local list with SLUICE_INTERNAL_POLICY_LOCAL, otherwise the Cluster list.

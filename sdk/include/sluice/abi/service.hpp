@@ -23,7 +23,7 @@ static_assert(sizeof(ServicePortKey) == 56 && offsetof(ServicePortKey, port_name
 
 // A backend must ignore frontends of an unknown kind.
 enum class FrontendKind : std::uint8_t {
-  kClusterIp = 1,     // spec.clusterIPs of this family; exactly one per service port
+  kClusterIp = 1,     // spec.clusterIPs of this family; one, or none if another Service has it
   kExternalIp = 2,    // spec.externalIPs
   kLoadBalancer = 3,  // status.loadBalancer.ingress[].ip with ipMode VIP
   kNodePort = 4,      // the address is all zero: see NodeFacts::node_port_addresses
@@ -31,7 +31,7 @@ enum class FrontendKind : std::uint8_t {
 
 // Growing. An address and port to which clients connect. The protocol is that of the key. Several frontends of one service
 // port may have the same address and port, for example an external IP that is also the load balancer IP: the
-// restrictions of all of them apply.
+// restrictions of all of them apply. A frontend that several Services list is passed with one of them only.
 //
 // The endpoints that receive new connections:
 //   kClusterIp      The Local list with kInternalPolicyLocal, otherwise the Cluster list.
