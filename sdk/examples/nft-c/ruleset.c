@@ -18,8 +18,8 @@
 //   filter-input, -forward, -output         after NAT: what still has a service address has no endpoint
 //   nat-postrouting                         masquerades marked packets, and endpoints that connect to themselves
 //
-// For each service port, BASE is its cluster IP, protocol and port: "10.96.0.80-tcp-80". That is unique, and no text of
-// a tenant is part of a name.
+// For each service port, BASE is its first frontend: "10.96.0.80-tcp-80" for a cluster IP. That is unique, because the
+// daemon delivers no frontend twice, and no text of a tenant is part of a name.
 //
 //   svc-BASE, loc-BASE    balance over the endpoints of the Cluster or Local list
 //   ext-BASE              mark for masquerading, or choose the list; then svc- or loc-
@@ -86,7 +86,8 @@ struct render {
   const char* ip;
   struct sluice_node_facts node;
   struct sluice_host* host;
-  struct names frontends;  // those of all service ports so far
+  struct names bases;      // of all service ports so far
+  struct names frontends;
   struct endpoint* endpoints;  // of the current service port
   size_t room;                 // for endpoints
   int failed;
@@ -171,6 +172,8 @@ static void print_comment(char* out, size_t capacity, const struct sluice_servic
   }
 }
 
+#define OCCUPIED "another service port has the same address and port; change one of them"
+
 static void not_rendered(const struct render* render, const struct service* service, const char* object,
                          const char* reason) {
   struct sluice_error error = {.struct_size = sizeof error};
@@ -219,7 +222,7 @@ static int read_service(struct render* render, struct service* service, const st
     return 0;
   }
   if (service->port.frontends.count == 0) return 0;
-  frontend = frontend_at(service, 0);  // the cluster IP: frontends are sorted by kind
+  frontend = frontend_at(service, 0);  // the cluster IP, unless another Service has it: frontends are sorted by kind
   snprintf(service->base, sizeof service->base, "%s-%s-%u", address_name(render, &frontend.address).text,
            service->protocol, frontend.port);
   return read_endpoints(render, service);
@@ -361,9 +364,9 @@ static void render_frontend(struct render* render, const struct service* service
              frontend.port);
   }
   if (!is_repeated(service, place)) {
-    // Two Services may have the same external address. The first one keeps it.
+    // One element that nft refuses would prevent all others.
     if (!names_add(&render->frontends, key)) {
-      not_rendered(render, service, key, "the address and port belong to another Service; change one of them");
+      not_rendered(render, service, key, OCCUPIED);
       return;
     }
     if (internal) {
@@ -395,17 +398,20 @@ static void render_hairpin(struct render* render, const struct service* service)
 static void render_service(struct render* render, const struct service* service) {
   const uint64_t frontends = service->port.frontends.count;
   const int external_local = (service->port.flags & SLUICE_EXTERNAL_POLICY_LOCAL) != 0;
-  // Otherwise another service port has the same cluster IP and port, which has been reported.
-  if (!names_add(&render->frontends, service->base)) return;
+  if (!names_add(&render->bases, service->base)) {
+    not_rendered(render, service, service->base, OCCUPIED);
+    return;
+  }
   if (affinity_seconds(service) != 0) render_affinity(render, service);
   render_balancing(render, service, "svc-", SLUICE_ENDPOINT_IN_CLUSTER, service->in_cluster);
   render_balancing(render, service, "loc-", SLUICE_ENDPOINT_IN_LOCAL, service->in_local);
-  if (frontends > 1 && (service->in_cluster != 0 || (external_local && service->in_local != 0))) {
+  if (frontend_at(service, frontends - 1).kind != SLUICE_FRONTEND_KIND_CLUSTER_IP &&
+      (service->in_cluster != 0 || (external_local && service->in_local != 0))) {
     render_external(render, service);
   }
   if (service->port.source_ranges.count != 0) render_firewall(render, service);
   render_hairpin(render, service);
-  for (uint64_t i = 1; i < frontends; ++i) render_frontend(render, service, i);
+  for (uint64_t i = 0; i < frontends; ++i) render_frontend(render, service, i);
 }
 
 // ---- the table ----------------------------------------------------------------------------------------------------
@@ -522,21 +528,18 @@ int ruleset_render(struct ruleset* ruleset, sluice_family family, const struct s
   render_definitions(&render);
   text_add(&ruleset->content, "table %s " TABLE " {\n", render.ip);
   render_rules(&render);
-  // Cluster IPs first, so that no external address of another Service replaces one.
-  for (uint64_t i = 0; i < ports->count; ++i) {
-    if (read_service(&render, &service, ports, i)) render_frontend(&render, &service, 0);
-  }
   for (uint64_t i = 0; i < ports->count; ++i) {
     if (read_service(&render, &service, ports, i)) render_service(&render, &service);
   }
   text_add(&ruleset->content, "}\n");
   render_elements(&render);
   failed = ruleset->definitions.failed | ruleset->flushes.failed | ruleset->content.failed | ruleset->fixed.failed |
-           render.frontends.failed | render.failed;
+           render.bases.failed | render.frontends.failed | render.failed;
   for (int i = 0; i < KINDS; ++i) {
     failed |= render.elements[i].failed;
     text_clear(&render.elements[i]);
   }
+  names_clear(&render.bases);
   names_clear(&render.frontends);
   free(render.endpoints);
   return !failed;
