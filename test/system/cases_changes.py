@@ -191,3 +191,19 @@ def remote_endpoints(t):
     for service in (unnamed, other):
         t.expect(POD, service.cluster(), kept(E1))
         t.expect(EXT, service.vip(), t.differs(NO_LOCAL, DROPPED, kept(E1)))
+
+
+@case(None, "a Service whose cluster IP and port another Service has is served at its node port, until it gets them",
+      sources=["manifests"], needs=("node-ports",))
+def cluster_ip_of_another(t):
+    first = t.service([ready(E1)])
+    t.settle()
+    ip = first.cluster().ip
+    second = t.service([ready(E2)], type="NodePort", node_port=True, spec={"clusterIP": ip, "clusterIPs": [ip]})
+    t.settle()
+    t.expect(POD, first.cluster(), kept(E1))
+    t.expect(EXT, second.node(), masqueraded(E2))
+    first.delete()
+    t.settle()
+    t.expect(POD, first.cluster(), kept(E2))
+    t.expect(EXT, second.node(), masqueraded(E2))
