@@ -47,7 +47,7 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<ne
     : BackendBase(args),
       kernel_(std::move(kernel)),
       session_(*kernel_),
-      reporter_(host(), family()),
+      reporter_(metrics()),
       recent_(std::move(recent)),
       affinity_(*recent_, family()),
       old_backend_serves_(sdk::predecessor_serves(args)) {
@@ -103,7 +103,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   result.objects_owned = totals.filter_rules + totals.nat_rules + totals.chains;
   reporter_.rules(totals, session_);
   reporter_.lock(session_, false, log());
-  if (full) counters_.report(*kernel_, host());
+  if (full) counters_.report(*kernel_, metrics());
   return abi::Code::kOk;
 }
 
@@ -201,7 +201,7 @@ void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
 abi::Code IptablesBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "no rules have been written yet");
   const std::uint64_t begin = host().now();
-  counters_.report(*kernel_, host());
+  counters_.report(*kernel_, metrics());
   if (!may_have_drifted(begin)) return abi::Code::kOk;
   const netfilter::Drift drift = find_drift(state_, observe(session_));
   const std::uint64_t end = host().now();

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "plugins/common/log_ids.hpp"
-#include "sluice/sdk/views.hpp"
 
 namespace sluice::iptables {
 
@@ -36,12 +35,13 @@ bool Counters::give_up_when_refused(netfilter::Kernel& kernel) {
   return true;
 }
 
-void Counters::report(netfilter::Kernel& kernel, abi::Host& host) const {
-  for (const Counter& counter : counters_) {
+void Counters::report(netfilter::Kernel& kernel, const sdk::Metrics& metrics) {
+  for (Counter& counter : counters_) {
     if (!counter.usable) continue;
     const auto packets = kernel.counted_packets(std::string(counter.name));
     if (!packets) continue;
-    host.metric(abi::MetricKind::kCounterSet, sdk::view(counter.metric), {}, static_cast<double>(*packets));
+    if (!counter.series) counter.series = metrics.series(counter.metric);
+    counter.series->set(static_cast<double>(*packets));
   }
 }
 

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "plugins/common/netfilter/kernel.hpp"
-#include "sluice/abi/host.hpp"
+#include "plugins/iptables/declared_metrics.hpp"
 #include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/metrics.hpp"
 
 namespace sluice::iptables {
 
@@ -28,22 +30,23 @@ class Counters {
   std::string_view localhost_accepted() const noexcept { return name(1); }
 
   // Reports their values as metrics.
-  void report(netfilter::Kernel& kernel, abi::Host& host) const;
+  void report(netfilter::Kernel& kernel, const sdk::Metrics& metrics);
 
  private:
   struct Counter {
     std::string_view name;
-    std::string_view metric;
+    const abi::MetricSpec& metric;
     bool usable = false;
     bool logged = false;
+    std::optional<sdk::Series> series{};  // exists if the kernel has the counter
   };
   std::string_view name(std::size_t which) const noexcept {
     return counters_[which].usable ? counters_[which].name : std::string_view();
   }
 
   std::array<Counter, 2> counters_{{
-      {"ct_state_invalid_dropped_pkts", "kubeproxy_iptables_ct_state_invalid_dropped_packets_total"},
-      {"localhost_nps_accepted_pkts", "kubeproxy_iptables_localhost_nodeports_accepted_packets_total"},
+      {"ct_state_invalid_dropped_pkts", metric::kInvalidDropped},
+      {"localhost_nps_accepted_pkts", metric::kLocalhostAccepted},
   }};
   bool given_up_ = false;
 };

@@ -9,5 +9,7 @@
 
 #include "plugins/common/entry.hpp"
 #include "plugins/iptables/backend.hpp"
+#include "plugins/iptables/declared_metrics.hpp"
 
-SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::iptables::IptablesBackend>("iptables");
+SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::iptables::IptablesBackend>(
+    "iptables", sluice::sdk::array(sluice::iptables::metric::kAll));

@@ -9,7 +9,6 @@
 
 #include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
-#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/frontends.hpp"
@@ -72,7 +71,8 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
           *kernels_.servers, server_options(args, settings_, ownership_, deadline()), [this] { return host().now(); }, log()),
       links_(*kernels_.links, args.family, log()),
       ownership_(settings_.exclude_cidrs),
-      metrics_(host(), args.family),
+      metrics_(metrics()),
+      lock_metrics_(metrics()),
       drift_([this] { return host().now(); }),
       clashes_(kernels_.sockets),
       retirement_(kernels_, {rules_, sets_, servers_, links_}, ownership_, args.family, log()),
@@ -409,11 +409,11 @@ void IpvsBackend::write_rules(const Write& write) {
     restore_lines_ += rules_.session().lines();
     if (deadline().cancelled()) throw;
     metrics_.restore_failed();
-    netfilter::report_lock(host(), family(), rules_.session(), failure.code() == abi::Code::kRetry);
+    lock_metrics_.report(rules_.session(), failure.code() == abi::Code::kRetry);
     throw;
   }
   restore_lines_ += rules_.session().lines();
-  netfilter::report_lock(host(), family(), rules_.session(), false);
+  lock_metrics_.report(rules_.session(), false);
   rules_filled_ = filled;
 }
 

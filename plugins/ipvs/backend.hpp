@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plugins/common/extensions.hpp"
+#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/ipvs/drift_watch.hpp"
 #include "plugins/ipvs/inspection.hpp"
@@ -100,6 +101,7 @@ class IpvsBackend final : public sdk::BackendBase,
   std::set<PortId> gained_;  // service ports whose withheld external addresses are bound again
   NoLocalEndpoints no_local_endpoints_;
   Metrics metrics_;
+  netfilter::LockMetrics lock_metrics_;
   DriftWatch drift_;
   PortClashes clashes_;
   Retirement retirement_;

@@ -9,5 +9,7 @@
 
 #include "plugins/common/entry.hpp"
 #include "plugins/ipvs/backend.hpp"
+#include "plugins/ipvs/declared_metrics.hpp"
 
-SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::ipvs::IpvsBackend>("ipvs", sluice::abi::kFeatureOwnConnections);
+SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::ipvs::IpvsBackend>(
+    "ipvs", sluice::sdk::array(sluice::ipvs::metric::kAll), sluice::abi::kFeatureOwnConnections);

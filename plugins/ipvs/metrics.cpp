@@ -3,16 +3,10 @@
 
 #include "plugins/ipvs/metrics.hpp"
 
-#include "sluice/sdk/views.hpp"
+#include "plugins/ipvs/declared_metrics.hpp"
 
 namespace sluice::ipvs {
 namespace {
-
-using Kind = abi::MetricKind;
-
-constexpr std::string_view kNoLocal = "kubeproxy_sync_proxy_rules_no_local_endpoints_total";
-constexpr std::string_view kRestoreFailures = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total";
-constexpr std::string_view kMessages = "sluice_ipvs_messages_total";
 
 // "ns/name" of "ns/name:port".
 std::string_view service_of(const PortId& id) {
@@ -43,41 +37,54 @@ void NoLocalEndpoints::remove(const PortId& id) {
   ports_.erase(place);
 }
 
-Metrics::Metrics(abi::Host& host, abi::Family family)
-    : host_(host), family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") {}
+Metrics::Gauges::Gauges(const sdk::Metrics& metrics)
+    : virtual_servers(metrics.series(metric::kVirtualServers)),
+      real_servers(metrics.series(metric::kRealServers)),
+      draining(metrics.series(metric::kDrainingRealServers)),
+      set_entries(metrics.series(metric::kSetEntries)),
+      addresses(metrics.series(metric::kAddresses)),
+      internal_without_local(metrics.series(common::metric::kNoLocalEndpoints, {"internal"})),
+      external_without_local(metrics.series(common::metric::kNoLocalEndpoints, {"external"})) {}
 
-void Metrics::report(Kind kind, std::string_view name, double value, const std::string& more) const {
-  const std::string labels = more + family_label_;
-  host_.metric(kind, sdk::view(name), sdk::view(labels), value);
+Metrics::Counters::Counters(const sdk::Metrics& metrics)
+    : servers(metrics.series(metric::kMessages, {"servers"})),
+      sets(metrics.series(metric::kMessages, {"sets"})),
+      links(metrics.series(metric::kMessages, {"links"})),
+      restore_failures(metrics.series(common::metric::kRestoreFailures)) {}
+
+Metrics::Gauges& Metrics::gauges() {
+  if (!gauges_) gauges_.emplace(metrics_);
+  return *gauges_;
 }
 
-void Metrics::holdings(const Holdings& now) const {
-  const auto gauge = [&](std::string_view name, std::size_t value) {
-    report(Kind::kGaugeSet, name, static_cast<double>(value));
-  };
-  gauge("sluice_ipvs_virtual_servers", now.virtual_servers);
-  gauge("sluice_ipvs_real_servers", now.real_servers);
-  gauge("sluice_ipvs_draining_real_servers", now.draining);
-  gauge("sluice_ipvs_set_entries", now.set_entries);
-  gauge("sluice_ipvs_addresses", now.addresses);
-  report(Kind::kCounterAdd, kRestoreFailures, 0);  // exported from the start, for rate()
+Metrics::Counters& Metrics::counters() {
+  if (!counters_) counters_.emplace(metrics_);
+  return *counters_;
 }
 
-void Metrics::no_local_endpoints(const NoLocalEndpoints& now) const {
-  report(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.internal()), "traffic_policy=\"internal\",");
-  report(Kind::kGaugeSet, kNoLocal, static_cast<double>(now.external()), "traffic_policy=\"external\",");
+void Metrics::holdings(const Holdings& now) {
+  const Gauges& to = gauges();
+  const auto set = [](const sdk::Series& gauge, std::size_t value) { gauge.set(static_cast<double>(value)); };
+  set(to.virtual_servers, now.virtual_servers);
+  set(to.real_servers, now.real_servers);
+  set(to.draining, now.draining);
+  set(to.set_entries, now.set_entries);
+  set(to.addresses, now.addresses);
+}
+
+void Metrics::no_local_endpoints(const NoLocalEndpoints& now) {
+  gauges().internal_without_local.set(static_cast<double>(now.internal()));
+  gauges().external_without_local.set(static_cast<double>(now.external()));
 }
 
 void Metrics::messages(const Messages& now) {
-  const auto add = [&](std::uint64_t sent, std::uint64_t reported, const char* part) {
-    report(Kind::kCounterAdd, kMessages, static_cast<double>(sent - reported), std::string("part=\"") + part + "\",");
-  };
-  add(now.servers, reported_.servers, "servers");
-  add(now.sets, reported_.sets, "sets");
-  add(now.links, reported_.links, "links");
+  const Counters& to = counters();
+  to.servers.add(static_cast<double>(now.servers - reported_.servers));
+  to.sets.add(static_cast<double>(now.sets - reported_.sets));
+  to.links.add(static_cast<double>(now.links - reported_.links));
   reported_ = now;
 }
 
-void Metrics::restore_failed() const { report(Kind::kCounterAdd, kRestoreFailures, 1); }
+void Metrics::restore_failed() { counters().restore_failures.add(1); }
 
 }  // namespace sluice::ipvs

@@ -1,18 +1,18 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The metrics of this backend, under kube-proxy's names where kube-proxy has the same. The apply thread only.
+// Reports the metrics of this backend. The apply thread only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "plugins/ipvs/plan.hpp"
 #include "plugins/ipvs/wanted.hpp"
-#include "sluice/abi/host.hpp"
+#include "sluice/sdk/metrics.hpp"
 
 namespace sluice::ipvs {
 
@@ -54,20 +54,31 @@ struct Holdings {
 
 class Metrics {
  public:
-  // `host` outlives this.
-  Metrics(abi::Host& host, abi::Family family);
+  explicit Metrics(const sdk::Metrics& metrics) : metrics_(metrics) {}
 
-  void holdings(const Holdings& now) const;
-  void no_local_endpoints(const NoLocalEndpoints& now) const;
+  void holdings(const Holdings& now);
+  void no_local_endpoints(const NoLocalEndpoints& now);
   // Adds the messages since the last call.
   void messages(const Messages& now);
-  void restore_failed() const;
+  void restore_failed();
 
  private:
-  void report(abi::MetricKind kind, std::string_view name, double value, const std::string& more = {}) const;
+  struct Gauges {
+    explicit Gauges(const sdk::Metrics& metrics);
+    sdk::Series virtual_servers, real_servers, draining, set_entries, addresses, internal_without_local, external_without_local;
+  };
+  struct Counters {
+    explicit Counters(const sdk::Metrics& metrics);
+    sdk::Series servers, sets, links, restore_failures;
+  };
 
-  abi::Host& host_;
-  std::string family_label_;
+  Gauges& gauges();
+  Counters& counters();
+
+  const sdk::Metrics metrics_;
+  // Exist from the first report on. A backend that only probes or cleans up has none.
+  std::optional<Gauges> gauges_;
+  std::optional<Counters> counters_;
   Messages reported_;
 };
 

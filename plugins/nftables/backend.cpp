@@ -48,7 +48,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       settings_(read_settings(sdk::Options(args.options))),
       model_({args.family, settings_.lists_frontends(), table.affinity_ids, any_affinity_id(table.affinity_ids)}),
       traffic_(args.family),
-      metrics_(host(), args.family),
+      metrics_(metrics()),
       resync_throttle_(host()),
       table_(std::move(table)),
       writer_(*table_.kernel, table_.chunk, [this] { return host().now(); }),

@@ -9,5 +9,7 @@
 
 #include "plugins/common/entry.hpp"
 #include "plugins/nftables/backend.hpp"
+#include "plugins/nftables/declared_metrics.hpp"
 
-SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::nftables::NftablesBackend>("nftables", sluice::abi::kFeatureServiceCidrs);
+SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::nftables::NftablesBackend>(
+    "nftables", sluice::sdk::array(sluice::nftables::metric::kAll), sluice::abi::kFeatureServiceCidrs);

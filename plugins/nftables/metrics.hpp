@@ -1,20 +1,20 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Metrics of the backend, under kube-proxy's names if it has the same metric. The apply thread only.
+// Reports the metrics of the backend. The apply thread only.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/model/model.hpp"
 #include "plugins/nftables/traffic.hpp"
-#include "sluice/abi/host.hpp"
 #include "sluice/abi/service.hpp"
+#include "sluice/sdk/metrics.hpp"
 
 namespace sluice::nftables {
 
@@ -39,17 +39,16 @@ class NoLocalEndpoints {
 
 class Metrics {
  public:
-  // `host` outlives this.
-  Metrics(abi::Host& host, abi::Family family);
+  explicit Metrics(const sdk::Metrics& metrics) : metrics_(metrics) {}
 
   void report_objects(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local);
-  // Adds what has happened since the last call. Only what changed is reported; the first call reports everything.
+  // Adds what has happened since the last call.
   void report_kernel(const KernelStatistics& now);
-  void report_offload(std::size_t interfaces) const;
-  void sync_failed() const;
-  void cleanup_failed() const;
-  void saved_listing_used() const;
-  void report_traffic(const Traffic::Delta& delta) const;
+  void report_offload(std::size_t interfaces);
+  void sync_failed();
+  void cleanup_failed();
+  void saved_listing_used();
+  void report_traffic(const Traffic::Delta& delta);
 
  private:
   struct Objects {
@@ -59,14 +58,30 @@ class Metrics {
     std::size_t external;
     bool operator==(const Objects&) const = default;
   };
+  struct Gauges {
+    explicit Gauges(const sdk::Metrics& metrics);
+    sdk::Series elements, chains, internal_without_local, external_without_local;
+  };
+  struct Counters {
+    explicit Counters(const sdk::Metrics& metrics);
+    sdk::Series transactions, refused_transactions, listings, sent_bytes, saved_listings, sync_failures,
+        cleanup_failures;
+  };
+  struct ServiceSeries {
+    sdk::Series packets;
+    sdk::Series bytes;
+  };
 
-  void report(abi::MetricKind kind, std::string_view name, double value, const std::string& extra_labels = {}) const;
+  Counters& counters();
 
-  abi::Host& host_;
-  std::string family_label_;
-  std::optional<Objects> objects_;  // as reported
+  const sdk::Metrics metrics_;
+  // Exist from the first report on. A backend that only probes or cleans up has none.
+  std::optional<Gauges> gauges_;
+  std::optional<Counters> counters_;
+  std::optional<sdk::Series> offload_;
+  std::unordered_map<std::string, ServiceSeries> services_;  // by Service, "ns/name"
+  std::optional<Objects> objects_;                           // as reported
   KernelStatistics reported_;
-  bool kernel_reported_ = false;
 };
 
 }  // namespace sluice::nftables

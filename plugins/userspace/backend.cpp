@@ -9,8 +9,8 @@
 
 #include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
-#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/userspace/cleanup.hpp"
+#include "plugins/userspace/declared_metrics.hpp"
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
@@ -69,7 +69,7 @@ UserspaceBackend::~UserspaceBackend() {
       affinity_file_->keep();
       relayed_->record_lost(lost);  // the next process reports them
     } else {
-      count_lost(host(), family(), lost);
+      count_lost(metrics(), lost);
     }
   }
   if (engine_ != nullptr) engine_->remove_report(report_);
@@ -177,8 +177,7 @@ void UserspaceBackend::start_engine() {
     saved_affinity_ = std::make_unique<SavedAffinity>(state_dir_, family(), EventLoop::clock());
   }
   affinity_file_ = std::make_shared<AffinityFile>(state_dir_, family());
-  metrics_ =
-      std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_old_backend_);
+  metrics_ = std::make_unique<MetricsReporter>(metrics(), engine_, MetricsReporter::kInterval, beside_old_backend_);
   report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
     if (!metrics_->is_leader()) return;  // the backend of the other family reports it
     if (!begins) {
@@ -204,22 +203,34 @@ void UserspaceBackend::probe_client_addresses() {
   if (!owns_node_) return;
   const ClientAddressProblem problem = client_address_problem(family());
   keeps_clients_ = problem.missing.empty();
-  // The daemon shows the series of this name in its status.
   for (const std::string_view need : kClientAddressNeeds) {
-    const std::string labels = std::string(family() == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") +
-                               ",missing=\"" + std::string(need) + "\"";
-    host().metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_client_addresses_hidden"), sdk::view(labels),
-                  need == problem.missing ? 1 : 0);
+    metrics().series(metric::kClientAddressesHidden, {need}).set(need == problem.missing ? 1 : 0);
   }
+  show_client_addresses(problem.missing);
   if (keeps_clients_) return;
   log().warning(log_id::kClientAddressHidden,
                 "endpoints see the address of the node instead of the client's: " + problem.sentence);
 }
 
+// In the status of the daemon. `missing` is empty if endpoints see clients.
+void UserspaceBackend::show_client_addresses(std::string_view missing) {
+  auto* const status = static_cast<abi::HostStatus*>(host().extension(sdk::view(abi::kHostStatus)));
+  if (status == nullptr) return;
+  std::string value = "kept unless rules masquerade them";
+  std::string remedy;
+  if (!missing.empty()) {
+    const std::string name(missing);
+    value = "hidden, endpoints see the node: " + name + " is missing";
+    remedy = name.starts_with("CAP_") ? "run the daemon with the capability " + name
+                                      : "load the kernel module " + name + " and restart the daemon";
+  }
+  status->set(sdk::view("client addresses"), sdk::view(value), sdk::view(remedy));
+}
+
 // Reports the connections that were lost with an earlier process.
 void UserspaceBackend::report_lost() {
   const RelayedNow lost = RelayedCount::take_lost(state_dir_, family());
-  count_lost(host(), family(), lost);
+  count_lost(metrics(), lost);
   if (!lost.any()) return;
   const std::string sentence = describe(lost) + " were lost when the previous process ended";
   log().warning(log_id::kRelayedConnectionsLost, sentence);
@@ -331,7 +342,7 @@ void UserspaceBackend::write(const abi::Transaction& transaction, const std::vec
 
 void UserspaceBackend::note_tool_cost(bool given_up, abi::ApplyResult& result) {
   result.kernel_nanoseconds = static_cast<std::uint64_t>(writer_.session().tool_time().count());
-  netfilter::report_lock(host(), family(), writer_.session(), given_up);
+  lock_metrics_.report(writer_.session(), given_up);
 }
 
 // The daemon needs the UDP proxy ports to distinguish flows that end here from stale conntrack entries.
@@ -375,7 +386,7 @@ abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error*
   }
   if (retirement_ == nullptr) {
     retirement_ = std::make_unique<Retirement>(
-        Retirement::Context{host(), host_relay_, log(), family(), writer_, *table_, *relayed_, *metrics_});
+        Retirement::Context{host(), host_relay_, log(), family(), writer_, *table_, *relayed_, *metrics_, metrics()});
   }
   if (retirement_->advance(claims, std::chrono::seconds(handover.drain_seconds))) return abi::Code::kOk;
   return sdk::fail(error, abi::Code::kRetry, {}, retirement_->remaining());

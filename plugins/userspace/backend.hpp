@@ -17,6 +17,7 @@
 
 #include "plugins/common/extensions.hpp"
 #include "plugins/common/netfilter/kernel.hpp"
+#include "plugins/common/netfilter/lock_metrics.hpp"
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/userspace/affinity_exchange.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
@@ -28,6 +29,7 @@
 #include "plugins/userspace/service_table.hpp"
 #include "plugins/userspace/settings.hpp"
 #include "sluice/abi/relay.hpp"
+#include "sluice/abi/status.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::userspace {
@@ -57,6 +59,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   void start();
   void start_engine();
   void probe_client_addresses();
+  void show_client_addresses(std::string_view missing);
   void report_lost();
   void continue_connections(RelayedNow& now);
   void report_affinity_file();
@@ -78,6 +81,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   const bool owns_node_;  // false in tests: do not change limits and sysctls, nor check privileges
   std::unique_ptr<netfilter::Kernel> kernel_;
   PortalWriter writer_;
+  netfilter::LockMetrics lock_metrics_{metrics()};
 
   // Created by the first apply(): --cleanup and probing start neither threads nor sockets.
   std::shared_ptr<Engine> engine_;

@@ -9,5 +9,7 @@
 
 #include "plugins/common/entry.hpp"
 #include "plugins/userspace/backend.hpp"
+#include "plugins/userspace/declared_metrics.hpp"
 
-SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::userspace::UserspaceBackend>("userspace");
+SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::userspace::UserspaceBackend>(
+    "userspace", sluice::sdk::array(sluice::userspace::metric::kAll));

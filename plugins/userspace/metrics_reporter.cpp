@@ -7,13 +7,14 @@
 #include <array>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lib/signals_blocked.hpp"
+#include "plugins/userspace/declared_metrics.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
-#include "sluice/sdk/views.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -21,50 +22,53 @@ namespace {
 using Field = Counter ThreadStatistics::*;
 
 struct Metric {
-  abi::MetricKind kind;
-  std::string_view name;
-  std::string_view labels;
+  const abi::MetricSpec& spec;
+  std::array<std::string_view, 2> labels;  // empty: none
   Field field;
+
+  bool is_total() const { return spec.metric_type == abi::MetricType::kCounter; }
+  sdk::Series series(const sdk::Metrics& metrics) const {
+    if (labels[0].empty()) return metrics.series(spec);
+    return labels[1].empty() ? metrics.series(spec, {labels[0]}) : metrics.series(spec, {labels[0], labels[1]});
+  }
 };
 
-constexpr abi::MetricKind kTotal = abi::MetricKind::kCounterAdd;
-constexpr abi::MetricKind kNow = abi::MetricKind::kGaugeSet;
 using S = ThreadStatistics;
 
-// Documented in docs/reference/metrics.md.
 constexpr auto kMetrics = std::to_array<Metric>({
-    {kNow, "sluice_userspace_connections", "", &S::open},
-    {kTotal, "sluice_userspace_connections_accepted_total", "", &S::accepted},
-    {kTotal, "sluice_userspace_connections_failed_total", "reason=\"no_endpoint\"", &S::refused_no_endpoint},
-    {kTotal, "sluice_userspace_connections_failed_total", "reason=\"no_answer\"", &S::failed_all_dials},
-    {kTotal, "sluice_userspace_connections_broken_total", "reason=\"reset\"", &S::ended_reset},
-    {kTotal, "sluice_userspace_connections_broken_total", "reason=\"idle\"", &S::ended_idle},
-    {kTotal, "sluice_userspace_connections_broken_total", "reason=\"drained\"", &S::ended_drained},
-    {kTotal, "sluice_userspace_dials_total", "", &S::dials},
-    {kTotal, "sluice_userspace_dials_failed_total", "", &S::dials_failed},
-    {kTotal, "sluice_userspace_client_addresses_total", "result=\"kept\"", &S::clients_kept},
-    {kTotal, "sluice_userspace_client_addresses_total", "result=\"masqueraded\"", &S::clients_hidden},
-    {kTotal, "sluice_userspace_client_addresses_total", "result=\"failed\"", &S::clients_lost},
-    {kTotal, "sluice_userspace_bytes_total", "protocol=\"tcp\",towards=\"endpoint\"", &S::bytes_to_endpoint},
-    {kTotal, "sluice_userspace_bytes_total", "protocol=\"tcp\",towards=\"client\"", &S::bytes_to_client},
-    {kTotal, "sluice_userspace_bytes_total", "protocol=\"udp\",towards=\"endpoint\"", &S::udp_bytes_to_endpoint},
-    {kTotal, "sluice_userspace_bytes_total", "protocol=\"udp\",towards=\"client\"", &S::udp_bytes_to_client},
-    {kTotal, "sluice_userspace_pauses_total", "reason=\"descriptors\"", &S::pauses_descriptors},
-    {kTotal, "sluice_userspace_pauses_total", "reason=\"memory\"", &S::pauses_memory},
-    {kTotal, "sluice_userspace_pauses_total", "reason=\"ports\"", &S::pauses_ports},
-    {kTotal, "sluice_userspace_pauses_total", "reason=\"limit\"", &S::pauses_limit},
-    {kNow, "sluice_userspace_paused_threads", "", &S::paused},
-    {kNow, "sluice_userspace_pipes", "", &S::pipes},
-    {kNow, "sluice_userspace_udp_clients", "", &S::udp_clients},
-    {kTotal, "sluice_userspace_udp_clients_opened_total", "", &S::udp_clients_opened},
-    {kTotal, "sluice_userspace_udp_clients_ended_total", "reason=\"expired\"", &S::udp_clients_expired},
-    {kTotal, "sluice_userspace_udp_clients_ended_total", "reason=\"evicted\"", &S::udp_clients_evicted},
-    {kTotal, "sluice_userspace_udp_datagrams_total", "towards=\"endpoint\"", &S::udp_to_endpoint},
-    {kTotal, "sluice_userspace_udp_datagrams_total", "towards=\"client\"", &S::udp_to_client},
-    {kTotal, "sluice_userspace_udp_dropped_total", "reason=\"no_endpoint\"", &S::udp_dropped_no_endpoint},
-    {kTotal, "sluice_userspace_udp_dropped_total", "reason=\"full\"", &S::udp_dropped_full},
-    {kTotal, "sluice_userspace_udp_errors_total", "", &S::udp_errors},
+    {metric::kConnections, {}, &S::open},
+    {metric::kConnectionsAccepted, {}, &S::accepted},
+    {metric::kConnectionsFailed, {"no_endpoint"}, &S::refused_no_endpoint},
+    {metric::kConnectionsFailed, {"no_answer"}, &S::failed_all_dials},
+    {metric::kConnectionsBroken, {"reset"}, &S::ended_reset},
+    {metric::kConnectionsBroken, {"idle"}, &S::ended_idle},
+    {metric::kConnectionsBroken, {"drained"}, &S::ended_drained},
+    {metric::kDials, {}, &S::dials},
+    {metric::kDialsFailed, {}, &S::dials_failed},
+    {metric::kClientAddresses, {"kept"}, &S::clients_kept},
+    {metric::kClientAddresses, {"masqueraded"}, &S::clients_hidden},
+    {metric::kClientAddresses, {"failed"}, &S::clients_lost},
+    {metric::kBytes, {"tcp", "endpoint"}, &S::bytes_to_endpoint},
+    {metric::kBytes, {"tcp", "client"}, &S::bytes_to_client},
+    {metric::kBytes, {"udp", "endpoint"}, &S::udp_bytes_to_endpoint},
+    {metric::kBytes, {"udp", "client"}, &S::udp_bytes_to_client},
+    {metric::kPauses, {"descriptors"}, &S::pauses_descriptors},
+    {metric::kPauses, {"memory"}, &S::pauses_memory},
+    {metric::kPauses, {"ports"}, &S::pauses_ports},
+    {metric::kPauses, {"limit"}, &S::pauses_limit},
+    {metric::kPausedThreads, {}, &S::paused},
+    {metric::kPipes, {}, &S::pipes},
+    {metric::kUdpClients, {}, &S::udp_clients},
+    {metric::kUdpClientsOpened, {}, &S::udp_clients_opened},
+    {metric::kUdpClientsEnded, {"expired"}, &S::udp_clients_expired},
+    {metric::kUdpClientsEnded, {"evicted"}, &S::udp_clients_evicted},
+    {metric::kUdpDatagrams, {"endpoint"}, &S::udp_to_endpoint},
+    {metric::kUdpDatagrams, {"client"}, &S::udp_to_client},
+    {metric::kUdpDropped, {"no_endpoint"}, &S::udp_dropped_no_endpoint},
+    {metric::kUdpDropped, {"full"}, &S::udp_dropped_full},
+    {metric::kUdpErrors, {}, &S::udp_errors},
 });
+static_assert(kMetrics.size() == MetricsReporter::kEngineSeries);
 
 using ReportedValues = std::array<std::uint64_t, kMetrics.size()>;  // of kMetrics
 
@@ -83,10 +87,9 @@ Reporters& reporters() {
 
 }  // namespace
 
-MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::shared_ptr<Engine> engine,
+MetricsReporter::MetricsReporter(const sdk::Metrics& metrics, std::shared_ptr<Engine> engine,
                                  std::chrono::milliseconds interval, bool beside_old_backend)
-    : host_(host),
-      family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\""),
+    : metrics_(metrics),
       engine_(std::move(engine)),
       interval_(interval),
       waiting_(beside_old_backend) {
@@ -190,11 +193,16 @@ void MetricsReporter::report_family() {
   const std::size_t claims = claims_;
   const std::size_t conflicts = conflicts_;
   lock.unlock();
-  gauge("sluice_userspace_affinity_clients", clients);
-  gauge("sluice_userspace_endpoints_passed_over", passed_over);
-  gauge("sluice_userspace_portals", portals);
-  gauge("sluice_userspace_claims", claims);
-  gauge("sluice_userspace_claim_conflicts", conflicts);
+  if (!gauges_) {
+    gauges_ = {metrics_.series(metric::kAffinityClients), metrics_.series(metric::kEndpointsPassedOver),
+               metrics_.series(metric::kPortals), metrics_.series(metric::kClaims),
+               metrics_.series(metric::kClaimConflicts)};
+  }
+  gauges_->affinity_clients.set(static_cast<double>(clients));
+  gauges_->endpoints_passed_over.set(static_cast<double>(passed_over));
+  gauges_->portals.set(static_cast<double>(portals));
+  gauges_->claims.set(static_cast<double>(claims));
+  gauges_->claim_conflicts.set(static_cast<double>(conflicts));
 }
 
 void MetricsReporter::report_engines() {
@@ -208,19 +216,18 @@ void MetricsReporter::report_engines() {
       std::uint64_t value = 0;
       for (const auto& thread : engine->statistics()) value += ((*thread).*metric.field).get();
       std::uint64_t& reported = reporters().reported[engine.get()][i];
-      sum += metric.kind == kTotal ? value - reported : value;
+      sum += metric.is_total() ? value - reported : value;
       reported = value;
     }
-    if (metric.kind == kTotal || gauges) send(metric.kind, metric.name, metric.labels, static_cast<double>(sum));
+    if (!metric.is_total() && !gauges) continue;
+    std::optional<sdk::Series>& series = engine_series_[i];
+    if (!series) series = metric.series(metrics_);
+    if (metric.is_total()) {
+      series->add(static_cast<double>(sum));
+    } else {
+      series->set(static_cast<double>(sum));
+    }
   }
-}
-
-void MetricsReporter::gauge(std::string_view name, std::size_t value) const {
-  send(abi::MetricKind::kGaugeSet, name, family_label_, static_cast<double>(value));
-}
-
-void MetricsReporter::send(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const {
-  host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 
 }  // namespace sluice::userspace

@@ -6,29 +6,30 @@
 // without a label; each family reports its own metrics.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 
 #include "lib/mutex.hpp"
 #include "plugins/userspace/relay/engine.hpp"
 #include "plugins/userspace/relay/listener.hpp"
-#include "sluice/abi/host.hpp"
+#include "sluice/sdk/metrics.hpp"
 
 namespace sluice::userspace {
 
 class MetricsReporter {
  public:
   static constexpr std::chrono::seconds kInterval{5};
+  static constexpr std::size_t kEngineSeries = 31;
 
-  // Starts the thread. `host` outlives this object. `beside_old_backend`: another userspace backend may still report
+  // Starts the thread. `beside_old_backend`: another userspace backend may still report
   // the same gauges, so this one waits for an interval. Counters are reported as increments, so that several engines,
   // or several copies of this plugin, add up.
-  MetricsReporter(abi::Host& host, abi::Family family, std::shared_ptr<Engine> engine,
+  MetricsReporter(const sdk::Metrics& metrics, std::shared_ptr<Engine> engine,
                   std::chrono::milliseconds interval = kInterval, bool beside_old_backend = false);
   ~MetricsReporter();  // ends the thread and reports the last increments
   MetricsReporter(const MetricsReporter&) = delete;
@@ -55,15 +56,21 @@ class MetricsReporter {
   void report_family();
   void report_engines();
   bool reports_gauges();
-  void send(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const;
-  void gauge(std::string_view name, std::size_t value) const;
 
-  abi::Host& host_;
-  const std::string family_label_;
+  // Of the family.
+  struct Gauges {
+    sdk::Series affinity_clients, endpoints_passed_over, portals, claims, claim_conflicts;
+  };
+
+  const sdk::Metrics metrics_;
   const std::shared_ptr<Engine> engine_;
   const std::chrono::milliseconds interval_;
 
   lib::Mutex report_mutex_;  // held for a whole report, so that an older value never overwrites a newer one
+  // These exist from the first report on. Only report() uses them, and the destructor.
+  std::optional<Gauges> gauges_;
+  std::array<std::optional<sdk::Series>, kEngineSeries> engine_series_;
+
   lib::Mutex mutex_;
   lib::ConditionVariable wake_;
   bool ending_ SLUICE_GUARDED_BY(mutex_) = false;

@@ -8,8 +8,8 @@
 
 #include "plugins/common/log_ids.hpp"
 #include "plugins/userspace/cleanup.hpp"
+#include "plugins/userspace/declared_metrics.hpp"
 #include "sluice/sdk/service.hpp"
-#include "sluice/sdk/views.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -21,32 +21,28 @@ std::string some(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string labels(abi::Family family, const char* protocol) {
-  return std::string(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") + ",protocol=\"" +
-         protocol + "\"";
-}
-
-void metric(abi::Host& host, abi::MetricKind kind, const char* name, abi::Family family, const RelayedNow& relayed) {
-  host.metric(kind, sdk::view(name), sdk::view(labels(family, "tcp")), static_cast<double>(relayed.connections));
-  host.metric(kind, sdk::view(name), sdk::view(labels(family, "udp")), static_cast<double>(relayed.flows));
-}
-
 }  // namespace
 
 std::string describe(const RelayedNow& relayed) {
   return some(relayed.connections, "TCP connection") + " and " + some(relayed.flows, "UDP flow");
 }
 
-void count_lost(abi::Host& host, abi::Family family, const RelayedNow& lost) {
-  metric(host, abi::MetricKind::kCounterAdd, "sluice_userspace_connections_lost_total", family, lost);
+void count_lost(const sdk::Metrics& metrics, const RelayedNow& lost) {
+  metrics.series(metric::kConnectionsLost, {"tcp"}).add(static_cast<double>(lost.connections));
+  metrics.series(metric::kConnectionsLost, {"udp"}).add(static_cast<double>(lost.flows));
 }
+
+Retirement::Retirement(const Context& parts)
+    : context_(parts),
+      draining_connections_(parts.metrics.series(metric::kDraining, {"tcp"})),
+      draining_flows_(parts.metrics.series(metric::kDraining, {"udp"})) {}
 
 bool Retirement::advance(const std::vector<std::string>& claims, std::chrono::seconds drain) {
   const bool immediately = drain.count() == 0;
   if (claims_all(context_.family, claims)) {
     // The new backend reports the metrics of both from now on.
     has_successor_ = true;
-    context_.metrics.yield();
+    context_.reporter.yield();
   }
   if (stage_ == Stage::kBegin && !remove_redirects(claims, immediately)) return true;
   const std::uint64_t now = context_.host.now();
@@ -119,20 +115,21 @@ void Retirement::reset_connections() {
   context_.table.reset_connections();
   if (!lost.any()) return;
   context_.log.warning(log_id::kDrainTimeout, "drain timeout expired: " + describe(lost) + " ended");
-  count_lost(context_.host, context_.family, lost);
+  count_lost(context_.metrics, lost);
 }
 
 void Retirement::finish() {
-  context_.metrics.set_portals(0, 0, 0);
-  context_.metrics.report();
+  context_.reporter.set_portals(0, 0, 0);
+  context_.reporter.report();
   stage_ = Stage::kDone;
 }
 
 std::string Retirement::remaining() const { return describe(context_.relayed.now()) + " are still relayed"; }
 
 void Retirement::report_draining() const {
-  metric(context_.host, abi::MetricKind::kGaugeSet, "sluice_userspace_draining", context_.family,
-         stage_ == Stage::kDone ? RelayedNow{} : context_.relayed.now());
+  const RelayedNow now = stage_ == Stage::kDone ? RelayedNow{} : context_.relayed.now();
+  draining_connections_.set(static_cast<double>(now.connections));
+  draining_flows_.set(static_cast<double>(now.flows));
 }
 
 }  // namespace sluice::userspace

@@ -21,6 +21,7 @@
 #include "sluice/abi/host.hpp"
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/metrics.hpp"
 
 namespace sluice::userspace {
 
@@ -41,9 +42,10 @@ class Retirement {
     PortalWriter& writer;
     ServiceTable& table;
     RelayedCount& relayed;
-    MetricsReporter& metrics;
+    MetricsReporter& reporter;
+    sdk::Metrics metrics;
   };
-  explicit Retirement(const Context& parts) : context_(parts) {}
+  explicit Retirement(const Context& parts);
 
   // Whether anything was removed.
   bool begun() const noexcept { return stage_ != Stage::kBegin; }
@@ -75,6 +77,8 @@ class Retirement {
   void finish();
 
   const Context context_;
+  const sdk::Series draining_connections_;
+  const sdk::Series draining_flows_;
   Stage stage_ = Stage::kBegin;
   bool has_successor_ = false;  // another userspace backend followed, at least for a while, and owns the kept sockets
   std::uint64_t since_ = 0;     // begin of kListening or kUdpMoved, in nanoseconds
@@ -85,6 +89,6 @@ class Retirement {
 // "3 TCP connections and 1 UDP flow".
 std::string describe(const RelayedNow& relayed);
 // Adds to the counter of lost connections.
-void count_lost(abi::Host& host, abi::Family family, const RelayedNow& lost);
+void count_lost(const sdk::Metrics& metrics, const RelayedNow& lost);
 
 }  // namespace sluice::userspace

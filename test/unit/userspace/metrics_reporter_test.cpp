@@ -48,7 +48,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
 
  private:
   std::unique_ptr<MetricsReporter> reporter(test::RelayHost& host, abi::Family family) {
-    return std::make_unique<MetricsReporter>(host, family, engine_, 1h);
+    return std::make_unique<MetricsReporter>(sdk::Metrics(&host, family), engine_, 1h);
   }
 
   void one_family_reports_the_engine() {
@@ -103,7 +103,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
   }
 
   void metrics_are_reported_periodically() {
-    const MetricsReporter reporter(v4_host_, abi::Family::kIpv4, engine_, 1ms);
+    const MetricsReporter reporter(sdk::Metrics(&v4_host_, abi::Family::kIpv4), engine_, 1ms);
     engine_->statistics()[0]->accepted.add(5);
     const auto is_reported = [&] {
       const auto served = v4_host_.served();
@@ -135,13 +135,13 @@ class MetricsReporterTest : public CppUnit::TestFixture {
 
   void one_backend_reports_gauges() {
     constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
-    MetricsReporter new_reporter(v4_host_, abi::Family::kIpv4, engine_, 1h, true);
+    MetricsReporter new_reporter(sdk::Metrics(&v4_host_, abi::Family::kIpv4), engine_, 1h, true);
     new_reporter.set_portals(9, 0, 0);
     new_reporter.report();
     CPPUNIT_ASSERT(!v4_host_.served().contains(kPortals));
     CPPUNIT_ASSERT(!v4_host_.served().contains("sluice_userspace_connections{}"));
     CPPUNIT_ASSERT(v4_host_.served().contains(kAccepted));
-    MetricsReporter old(v4_host_, abi::Family::kIpv4, engine_, 1h);
+    MetricsReporter old(sdk::Metrics(&v4_host_, abi::Family::kIpv4), engine_, 1h);
     old.set_portals(7, 0, 0);
     old.report();
     CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kPortals));
@@ -149,7 +149,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     old.set_portals(0, 0, 0);
     old.report();
     CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kPortals));
-    MetricsReporter quick(v4_host_, abi::Family::kIpv4, engine_, 1ms, true);
+    MetricsReporter quick(sdk::Metrics(&v4_host_, abi::Family::kIpv4), engine_, 1ms, true);
     quick.set_portals(8, 0, 0);
     CPPUNIT_ASSERT(test::wait_until([&] { return v4_host_.served().at(kPortals) == 8; }));
   }

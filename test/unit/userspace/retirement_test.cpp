@@ -35,10 +35,10 @@ constexpr abi::Family kV4 = abi::Family::kIpv4;
 std::chrono::milliseconds client_flow_time() {
   return test::stretched_at_most(std::chrono::seconds(1), std::chrono::seconds(5));
 }
-constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
-constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"udp\"}";
+constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{protocol=\"tcp\",ip_family=\"IPv4\"}";
+constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{protocol=\"udp\",ip_family=\"IPv4\"}";
 constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
-constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4\",protocol=\"tcp\"}";
+constexpr const char* kDrainingTcp = "sluice_userspace_draining{protocol=\"tcp\",ip_family=\"IPv4\"}";
 
 void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/abi/metrics.hpp"
@@ -101,9 +102,9 @@ class Metrics {
   Series series(const abi::MetricSpec& metric, std::initializer_list<std::string_view> label_values = {}) const {
     Series out;
     if (declared_ != nullptr) {
-      std::vector<abi::StringView> values;
-      for (const std::string_view value : label_values) values.push_back(view(value));
-      out.series_ = declared_->series(metric.name, array(values.data(), values.size()), nullptr);
+      std::vector<abi::StringView> labels;
+      for (const std::string_view value : label_values) labels.push_back(view(value));
+      out.series_ = declared_->series(metric.name, array(labels.data(), labels.size()), nullptr);
     } else if (host_ != nullptr) {
       out.old_ = std::make_shared<Series::OldHost>(*host_, metric, labels_of(metric, label_values));
       // The series exists before its first increment, so that rate() sees it.

@@ -26,7 +26,7 @@ namespace relayed_count_test {
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr abi::Family kV6 = abi::Family::kIpv6;
-constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
+constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{protocol=\"tcp\",ip_family=\"IPv4\"}";
 
 class RelayedCountTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RelayedCountTest);
