@@ -107,11 +107,15 @@ std::string not_programmed(const std::string& family, const json& list) {
   return out;
 }
 
-std::string client_addresses(const std::string& family, const json& addresses) {
-  if (!addresses.is_object()) return {};
-  if (member(addresses, "kept") == true) return family + " client addresses: kept unless rules masquerade them\n";
-  return family + " client addresses: hidden, endpoints see the node: " + text(addresses, "missing") + " is missing; " +
-         text(addresses, "remedy") + "\n";
+// What the backend says about itself.
+std::string facts(const std::string& family, const json& list) {
+  if (!list.is_array()) return {};
+  std::string out;
+  for (const json& fact : list) {
+    const std::string remedy = text(fact, "remedy");
+    out += family + " " + text(fact, "name") + ": " + text(fact, "value") + (remedy == "-" ? "" : "; " + remedy) + "\n";
+  }
+  return out;
 }
 
 std::string families(const json& list) {
@@ -139,7 +143,7 @@ std::string families(const json& list) {
     }
     add_remark("unwell", "unwell");
     add_remark("overdue", "overdue");
-    remarks += client_addresses(name, member(entry, "client_addresses"));
+    remarks += facts(name, member(entry, "facts"));
   }
   return state.print() + last.print() + (remarks.empty() ? "" : "\n" + remarks);
 }

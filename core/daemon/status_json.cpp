@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The JSON object for `sluicectl status`.
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -39,6 +38,11 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
   for (const auto& [name, reason] : loop.not_programmed.reasons()) {
     not_programmed.push_back({{"service_port", name.printed()}, {"reason", reason}});
   }
+  json facts = json::array();
+  for (const plugin::StatusFact& fact : family.loop->facts()) {
+    facts.push_back({{"name", fact.name}, {"value", fact.value}});
+    if (!fact.remedy.empty()) facts.back()["remedy"] = fact.remedy;
+  }
   json out = {{"family", lib::family_name(family.family)},
               {"synced", loop.synced},
               {"generation", loop.generation},
@@ -50,6 +54,7 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
               {"repairs", loop.repairs},
               {"failed_objects", loop.failed_objects},
               {"not_programmed", std::move(not_programmed)},
+              {"facts", std::move(facts)},
               {"last_error", loop.last_error},
               {"unwell", loop.unhealthy_reason},
               {"overdue", family.loop->overdue()}};
@@ -64,25 +69,6 @@ json family_json(const lifecycle::BackendRun::PerFamily& family, const snapshot:
     out["last_failure"] = {{"error", loop.last_failure->error}, {"at", lib::rfc3339(loop.last_failure->at)}};
   }
   if (loop.last_programming_seconds >= 0) out["last_programming_seconds"] = loop.last_programming_seconds;
-  return out;
-}
-
-// Null if the backend does not report it. A backend reports, for each thing that it may miss, whether it does.
-json client_addresses_json(const observe::PluginMetrics& metrics, const std::string& backend, lib::Family family) {
-  const std::pair<std::string, std::string> of_family("ip_family", lib::family_name(family));
-  json out;
-  for (const auto& [labels, hidden] : metrics.gauge("sluice_" + backend + "_client_addresses_hidden")) {
-    if (std::find(labels.begin(), labels.end(), of_family) == labels.end()) continue;
-    if (out.is_null()) out = {{"kept", true}};
-    const auto missing =
-        std::find_if(labels.begin(), labels.end(), [](const auto& label) { return label.first == "missing"; });
-    if (hidden == 0 || missing == labels.end()) continue;
-    const bool capability = missing->second.starts_with("CAP_");
-    out = {{"kept", false},
-           {"missing", missing->second},
-           {"remedy", capability ? "run the daemon with the capability " + missing->second
-                                 : "load the kernel module " + missing->second + " and restart the daemon"}};
-  }
   return out;
 }
 
@@ -143,8 +129,6 @@ json StateReader::status(const reload::ReloadStatus& reload) const {
   json families = json::array();
   for (const auto& of : active->families()) {
     families.push_back(family_json(*of, store));
-    json addresses = client_addresses_json(reports_.metrics().of_plugins(), plugin.id(), of->family);
-    if (!addresses.is_null()) families.back()["client_addresses"] = std::move(addresses);
   }
   json out = {
       {"version", kVersion},

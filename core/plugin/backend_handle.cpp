@@ -186,7 +186,9 @@ BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family f
                              MetricSink* metrics, const lib::Clock& clock,
                              std::shared_ptr<BackendDescriptors> descriptors)
     : plugin_(std::move(plugin)), name_(backend_name(*plugin_, family)), clock_(clock),
-      host_(plugin_->id(), observer, metrics, clock, std::move(descriptors)) {}
+      host_(plugin_->id(), observer,
+            metrics == nullptr ? nullptr : metrics->open(plugin_->id(), family, plugin_->metrics()), clock,
+            std::move(descriptors)) {}
 
 BackendHandle::~BackendHandle() {
   if (backend_ == nullptr) return;

@@ -110,6 +110,8 @@ class BackendHandle {
   const Plugin& plugin() const { return *plugin_; }
   // "iptables (IPv4)", as log lines and errors name it.
   const std::string& name() const { return name_; }
+  // The facts that the backend shows in the status. Any thread.
+  std::vector<StatusFact> facts() const { return host_.facts(); }
   // The call in progress, or empty. Any thread.
   std::string_view in_progress() const;
   // The call in progress that exceeds its timeout, or empty. The daemon is unhealthy then. Any thread.

@@ -70,10 +70,11 @@ std::pair<std::string_view, std::string_view> split_message_id(std::string_view 
 
 std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
 
-HostServices::HostServices(const std::string& plugin_id, HostObserver* observer, MetricSink* metrics,
-                           const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors)
-    : plugin_id_(plugin_id), component_("plugin." + plugin_id), observer_(observer), metrics_(metrics), clock_(clock),
-      descriptors_(std::move(descriptors)) {}
+HostServices::HostServices(const std::string& plugin_id, HostObserver* observer,
+                           std::unique_ptr<BackendMetrics> metrics, const lib::Clock& clock,
+                           std::shared_ptr<BackendDescriptors> descriptors)
+    : plugin_id_(plugin_id), component_("plugin." + plugin_id), observer_(observer), metrics_(std::move(metrics)),
+      clock_(clock), descriptors_(std::move(descriptors)) {}
 
 void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
   catch_all([&] {
@@ -92,7 +93,7 @@ std::int32_t HostServices::log_enabled(abi::Severity severity) noexcept {
 
 void HostServices::metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept {
   catch_all([&] {
-    if (metrics_ != nullptr) metrics_->record(plugin_id_, kind, sdk::text(name), sdk::text(labels), value);
+    if (metrics_ != nullptr) metrics_->record(kind, sdk::text(name), sdk::text(labels), value);
   });
 }
 
@@ -140,6 +141,8 @@ void* HostServices::extension(abi::StringView id) noexcept {
   const std::string_view wanted = sdk::text(id);
   if (wanted == abi::kHostRelay) return static_cast<abi::HostRelay*>(this);
   if (wanted == abi::kHostDescriptors && descriptors_) return static_cast<abi::HostDescriptors*>(this);
+  if (wanted == abi::kHostStatus) return static_cast<abi::HostStatus*>(&facts_);
+  if (wanted == abi::kHostMetrics && metrics_) return static_cast<abi::HostMetrics*>(this);
   return nullptr;
 }
 
@@ -185,6 +188,24 @@ void HostServices::names(abi::StringSink* sink) noexcept {
   catch_all([&] {
     if (sink == nullptr) return;
     for (const std::string& name : descriptors_->names()) sink->add(sdk::view(name));
+  });
+}
+
+abi::MetricSeries* HostServices::series(abi::StringView name, abi::ArrayView label_values, abi::Error* error) noexcept {
+  abi::MetricSeries* out = nullptr;
+  sdk::guarded(error, [&] {
+    std::vector<std::string_view> labels;
+    for (const abi::StringView& value : sdk::range<abi::StringView>(label_values)) labels.push_back(sdk::text(value));
+    std::string reason;
+    out = metrics_->series(sdk::text(name), labels, reason);
+    if (out == nullptr) sdk::set_error(error, one_line(sdk::text(name)), reason);
+  });
+  return out;
+}
+
+void HostServices::remove(abi::MetricSeries* series) noexcept {
+  catch_all([&] {
+    if (series != nullptr) metrics_->remove(series);
   });
 }
 

@@ -15,23 +15,17 @@
 #include <vector>
 
 #include "core/base/log.hpp"
+#include "core/plugin/metric_sink.hpp"
+#include "core/plugin/status_facts.hpp"
 #include "lib/clock.hpp"
 #include "lib/mutex.hpp"
 #include "lib/status.hpp"
 #include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/host.hpp"
+#include "sluice/abi/metrics.hpp"
 #include "sluice/abi/relay.hpp"
 
 namespace sluice::plugin {
-
-// Receives the metrics of backends. Any thread; must not block.
-class MetricSink {
- public:
-  virtual ~MetricSink() = default;
-  // `labels` is passed through from the plugin: name="value",… or empty.
-  virtual void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
-                      double value) = 0;
-};
 
 // A copy of an abi::ServicePortKey that owns its strings.
 struct ServicePortName {
@@ -94,12 +88,15 @@ struct ServicePortReports {
   std::vector<ServicePortName> served;    // programmed now, after an earlier failure
 };
 
-class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
+class HostServices final : public abi::Host,
+                           public abi::HostRelay,
+                           public abi::HostDescriptors,
+                           public abi::HostMetrics {
  public:
-  // All pointers may be null; without `descriptors`, abi::HostDescriptors is not offered. Observer, metrics and clock
-  // must outlive this object.
-  HostServices(const std::string& plugin_id, HostObserver* observer, MetricSink* metrics, const lib::Clock& clock,
-               std::shared_ptr<BackendDescriptors> descriptors = nullptr);
+  // All pointers may be null; without `metrics` or `descriptors`, abi::HostMetrics or abi::HostDescriptors is not offered.
+  // Observer and clock must outlive this object.
+  HostServices(const std::string& plugin_id, HostObserver* observer, std::unique_ptr<BackendMetrics> metrics,
+               const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors = nullptr);
   ~HostServices() = default;
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
@@ -121,6 +118,12 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   void drop(abi::StringView name) noexcept override;
   void names(abi::StringSink* sink) noexcept override;
 
+  abi::MetricSeries* series(abi::StringView name, abi::ArrayView label_values, abi::Error* error) noexcept override;
+  void remove(abi::MetricSeries* series) noexcept override;
+
+  // The facts of the backend for the status. Any thread.
+  std::vector<StatusFact> facts() const { return facts_.all(); }
+
   // The calls of service_port_failed() since the last take_reports().
   ServicePortReports take_reports();
 
@@ -128,9 +131,10 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   const std::string plugin_id_;
   const std::string component_;  // of the log
   HostObserver* const observer_;
-  MetricSink* const metrics_;
+  const std::unique_ptr<BackendMetrics> metrics_;
   const lib::Clock& clock_;
   const std::shared_ptr<BackendDescriptors> descriptors_;
+  StatusFacts facts_;
   lib::Mutex mutex_;
   struct Report {
     bool failed = false;

@@ -15,6 +15,7 @@
 #include "core/plugin/annotation_prefixes.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/mapped_object.hpp"
+#include "core/plugin/metric_declarations.hpp"
 #include "core/plugin/private_copy.hpp"
 #include "core/plugin/rejection.hpp"
 #include "lib/sha256.hpp"
@@ -65,6 +66,9 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   if (const std::string problem = sdk::table_problem(entry.options); !problem.empty()) {
     return reject_file(StatusCode::invalid, file, "options check: " + one_line(problem));
   }
+  if (const auto metrics = read_metric_declarations(entry); !metrics.ok()) {
+    return reject_file(metrics.status().code(), file, "metrics check: " + metrics.status().message());
+  }
   return check_annotation_prefixes(file, read_annotation_prefixes(entry));
 }
 
@@ -107,7 +111,12 @@ Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::Pl
       version_(entry.version),
       build_(entry.build),
       options_(entry.options.data == nullptr ? nullptr : std::make_shared<const DeclaredOptions>(entry.options)),
-      annotation_prefixes_(read_annotation_prefixes(entry)) {}
+      annotation_prefixes_(read_annotation_prefixes(entry)) {
+  // load_plugin() has rejected invalid ones.
+  if (auto declared = read_metric_declarations(entry); declared.ok()) {
+    metrics_ = std::make_shared<const MetricDeclarations>(std::move(declared.value()));
+  }
+}
 
 lib::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const lib::Result<fs::path> resolved = check_location(request.file, request.rules);

@@ -17,6 +17,7 @@
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "core/plugin/last_release.hpp"
+#include "core/plugin/metric_declarations.hpp"
 #include "lib/ip.hpp"
 #include "lib/status.hpp"
 #include "sluice/abi/entry.hpp"
@@ -64,6 +65,8 @@ class Plugin {
   const std::shared_ptr<const DeclaredOptions>& options() const { return options_; }
   // The prefixes of the annotations that the backend asks for: sorted, without duplicates.
   const std::vector<std::string>& annotation_prefixes() const { return annotation_prefixes_; }
+  // The declared metrics, copied; may be null.
+  const std::shared_ptr<const MetricDeclarations>& metrics() const { return metrics_; }
   const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }
 
  private:
@@ -77,6 +80,7 @@ class Plugin {
   std::string build_;
   std::shared_ptr<const DeclaredOptions> options_;
   std::vector<std::string> annotation_prefixes_;
+  std::shared_ptr<const MetricDeclarations> metrics_;
 };
 
 // Checks, maps and logs a plugin. An error names the file, the check, the finding and the remedy; nothing stays mapped

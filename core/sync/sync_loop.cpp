@@ -150,6 +150,12 @@ std::string_view SyncLoop::overdue() const {
   return backend == nullptr ? std::string_view() : backend->overdue();
 }
 
+std::vector<plugin::StatusFact> SyncLoop::facts() const {
+  const lib::Lock lock(mutex_);
+  const plugin::BackendHandle* backend = watched_backend_.load();
+  return backend == nullptr ? std::vector<plugin::StatusFact>() : backend->facts();
+}
+
 std::string_view SyncLoop::in_progress() const {
   const lib::Lock lock(mutex_);
   const plugin::BackendHandle* backend = watched_backend_.load();

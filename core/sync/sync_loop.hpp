@@ -144,6 +144,8 @@ class SyncLoop final : private plugin::HostObserver {
   // [any thread] The backend call in progress, or empty.
   std::string_view in_progress() const;
   std::string_view overdue() const;  // the backend call that exceeds its timeout, or empty
+  // [any thread] The facts that the backend shows in the status.
+  std::vector<plugin::StatusFact> facts() const;
 
  private:
   struct Request {
@@ -243,7 +245,7 @@ class SyncLoop final : private plugin::HostObserver {
   std::atomic<bool> inspectable_{false};
   mutable lib::Mutex mutex_;
   LoopStatus status_ SLUICE_GUARDED_BY(mutex_);
-  // For in_progress() and overdue(). Null before the probe has succeeded, and after the last run.
+  // For in_progress(), overdue() and facts(). Null before the probe has succeeded, and after the last run.
   std::atomic<const plugin::BackendHandle*> watched_backend_{nullptr};
 };
 

@@ -23,7 +23,8 @@ from tap import Tap  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = "packaging/monitoring"
 ALERTS, TESTS, DASHBOARD = (f"{FOLDER}/{name}" for name in ("alerts.yaml", "alerts_test.yaml", "grafana-dashboard.json"))
-CATALOGUE, RUNBOOKS, LISTED = "core/observe/metrics/catalogue.cpp", "docs/runbooks", "docs/subdir.am"
+# Generated from the catalogue of the daemon and the descriptors of the plugins.
+CATALOGUE, RUNBOOKS, LISTED = "docs/reference/metrics.md", "docs/runbooks", "docs/subdir.am"
 URL = "/usr/share/doc/sluice/runbooks/{}.md"
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Fix", "Related metrics")
 LONGEST = 80  # lines of a runbook
@@ -48,7 +49,7 @@ def expression(rule):
 
 def catalogue_of(text):
     """Name → type."""
-    return dict(re.findall(r'^    \{"(\w+)", k(Counter|Gauge|Histogram),', text, re.M))
+    return dict(re.findall(r"^\| `(\w+)` \| (counter|gauge|histogram) \|", text, re.M))
 
 
 def metrics_of(query):
@@ -62,10 +63,10 @@ def unknown_metrics(where, queries, catalogue):
     for query in queries:
         for name in sorted(metrics_of(query)):
             whole = re.sub(r"_(?:bucket|sum|count)$", "", name)
-            if name in FOREIGN or catalogue.get(name, "Histogram") != "Histogram" or \
-                    whole != name and catalogue.get(whole) == "Histogram":
+            if name in FOREIGN or catalogue.get(name, "histogram") != "histogram" or \
+                    whole != name and catalogue.get(whole) == "histogram":
                 continue
-            yield f"{where}: {name} " + ("is a histogram: use a part of it" if name in catalogue else "is not in the catalogue")
+            yield f"{where}: {name} " + ("is a histogram: use a part of it" if name in catalogue else "is not in the reference")
 
 
 def untested(alerts, tests):
@@ -109,7 +110,7 @@ def runbook_metrics(pages, catalogue):
     for file, text in pages.items():
         for name in sorted(set(re.findall(r"\b(?:sluice|kubeproxy|rest_client|process|node_nf)_[a-z0-9_]+[a-z0-9]\b", text))):
             if name not in catalogue and name not in FOREIGN and re.sub(r"_(?:bucket|sum|count)$", "", name) not in catalogue:
-                yield f"{RUNBOOKS}/{file}: {name} is not in the catalogue"
+                yield f"{RUNBOOKS}/{file}: {name} is not in the reference"
 
 
 def unknown_alerts(pages, alerts):
@@ -186,7 +187,7 @@ def refused_queries(queries):
 
 def blind():
     """Checks that accept wrong input, or reject right input."""
-    catalogue = catalogue_of('    {"sluice_a_total", kCounter,\n    {"sluice_b_seconds", kHistogram,\n')
+    catalogue = catalogue_of("| `sluice_a_total` | counter | x |\n| `sluice_b_seconds` | histogram | x |\n")
     for query, wrong in (("rate(sluice_a_total[5m]) > 1", False), ('sum by (le) (sluice_b_seconds_bucket{a="sluice_c"})', False),
                          ("sluice_b_seconds", True), ("sum(sluice_c) or vector(0)", True), ("up == 0", False),
                          ("sluice_a_total_count", True), ("1 - sluice_a_total{x=~\"$job\"} offset 1h", False)):

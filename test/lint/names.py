@@ -23,12 +23,16 @@ MODE_TABLE = "core/config/mode_table."
 # Files of the core that may have a mode as a word of a longer literal, and the reason.
 MODE_WORDS = {
     "core/config/options.cpp": "fields and flags of kube-proxy, with their help and errors",
-    "core/observe/metrics/catalogue.cpp": "what metrics of backends count",
+    "core/observe/metrics/catalogue.cpp": "what metrics of the daemon count in each mode",
     "core/cleanup/": "kernel objects that modes leave",
     "core/plugin/lookup.cpp": "an example of an id",
 }
 # A literal that is a name and no message about it.
 OBJECT = re.compile(r'"(?:KUBE-(?!6-")[A-Z0-9-]+|kube-ipvs0)"')
+
+# A metric that plugins declare, and a name made of a prefix and the id of a backend.
+BACKEND_METRIC = re.compile(r'sluice_(?:iptables|ipvs|nftables|userspace)_|"sluice_" \+|'
+                            r'kubeproxy_(?:iptables|sync_proxy_rules_(?:iptables|nftables|no_local_endpoints))_')
 
 LOCK = re.compile(r"\bstd::((?:recursive_|shared_|timed_|recursive_timed_|shared_timed_)?mutex|(?:unique|scoped|shared)_lock|lock_guard|"
                   r"condition_variable(?:_any)?)\b")
@@ -68,6 +72,12 @@ def kernel_objects(name, text, _):
         yield from in_lines(name, text, OBJECT.search)
 
 
+def backend_metrics(name, text, _):
+    """The plugins declare their metrics; the core names none of them."""
+    if name.startswith("core/"):
+        yield from in_lines(name, text, lambda line: BACKEND_METRIC.search(line))
+
+
 def locks(name, text, _):
     """Core, lib and plugins lock with the types that clang checks."""
     if name.startswith(("core/", "lib/", "plugins/")) and name != "lib/mutex.hpp":
@@ -91,6 +101,7 @@ def unit_tests(name, _, stems):
 RULES = {
     f"core spells a mode in {MODE_TABLE}cpp only": modes,
     "core and plugins take names of kernel objects from names/": kernel_objects,
+    "core names no metric of a backend": backend_metrics,
     "core, lib and plugins lock with lib/mutex.hpp, so that clang checks it": locks,
     "unit tests have the folder and the name of their source": unit_tests,
 }
@@ -120,6 +131,10 @@ BROKEN = [
     (kernel_objects, "core/cleanup/a.cpp", 'constexpr std::string_view kChain = "KUBE-SERVICES";\n'),
     (kernel_objects, "plugins/iptables/a.cpp", 'return "KUBE-SVC-";\n'),
     (kernel_objects, "plugins/ipvs/a.cpp", 'if_nametoindex("kube-ipvs0");\n'),
+    (backend_metrics, "core/observe/a.cpp", 'gauge("sluice_ipvs_addresses");\n'),
+    (backend_metrics, "core/daemon/a.cpp", 'gauge("sluice_" + backend + "_clients");\n'),
+    (backend_metrics, "core/observe/a.cpp", '"kubeproxy_sync_proxy_rules_iptables_total";\n'),
+    (backend_metrics, "core/observe/a.cpp", '"kubeproxy_sync_proxy_rules_no_local_endpoints_total";\n'),
     (locks, "core/base/a.hpp", "mutable std::mutex mutex_;\n"),
     (locks, "core/base/a.hpp", "std::shared_mutex mutex_;\n"),
     (locks, "core/store/a.cpp", "const std::lock_guard lock(mutex_);\n"),
@@ -133,6 +148,8 @@ BROKEN = [
 FINE = [
     (MODE_TABLE + "cpp", "ModeFacts{.id = names::id_of(names::kIpvs)};\n"),
     ("core/config/options.cpp", '{.field = "ipvs.scheduler", .flag = "ipvs-scheduler"},\n'),
+    ("core/d.cpp", '"kubeproxy_sync_proxy_rules_service_changes_total", "sluice_services"\n'),
+    ("plugins/ipvs/b.cpp", 'gauge("sluice_ipvs_addresses");\n'),
     ("core/a.cpp", 'starts_with("KUBE-6-"); starts_with("KUBE-");\n'),
     ("core/c.cpp", '#include "core/cleanup/ipvs_connections.hpp"\nread("bridge-nf-call-iptables", draft.ipvs, "");\n'),
     ("names/a.hpp", 'inline constexpr std::string_view kServices = "KUBE-SERVICES";\n'),

@@ -17,6 +17,10 @@ using zoo::abi::Error;
 namespace abi = zoo::abi;
 namespace sdk = zoo::sdk;
 
+constexpr abi::StringView kZooLabel[] = {sdk::view("zoo")};
+constexpr auto kProbes = sdk::counter("good_probes_total", "Number of probes.", "", sdk::array(kZooLabel));
+constexpr abi::MetricSpec kMetrics[] = {kProbes};
+
 class Good final : public zoo::PlainBackend {
  public:
   explicit Good(const abi::CreateArgs& args)
@@ -30,6 +34,9 @@ class Good final : public zoo::PlainBackend {
       log().info("sluiced " + version_ + " with minor " + std::to_string(minor_) + " and features " +
                  std::to_string(features_) + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_ +
                  (old_backend_serves_ ? ", in place of another" : ""));
+      metrics().series(kProbes, {"good"}).add(1);
+      auto* const status = static_cast<abi::HostStatus*>(host().extension(sdk::view(abi::kHostStatus)));
+      if (status != nullptr) status->set(sdk::view("colour"), sdk::view(options_.get("colour", "none")), sdk::view("paint it"));
       host().metric(abi::MetricKind::kCounterAdd, sdk::view("probes_total"), sdk::view("zoo=\"good\""), 1);
       host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("probe called"), nullptr);
       host().request_resync(sdk::view("flushed\nby another process"));
@@ -167,4 +174,4 @@ class Good final : public zoo::PlainBackend {
 
 }  // namespace
 
-SLUICE_PLUGIN_ENTRY = zoo::entry("good", &sdk::create<Good>);
+SLUICE_PLUGIN_ENTRY = zoo::entry("good", &sdk::create<Good>, {}, sdk::array(kMetrics));

@@ -35,9 +35,9 @@ inline constexpr std::uint64_t kAllFeatures =
 #endif
 
 constexpr abi::PluginEntry entry(const char* id, decltype(abi::PluginEntry::create) create,
-                                 abi::ArrayView options = {}) {
+                                 abi::ArrayView options = {}, abi::ArrayView metrics = {}) {
   return {abi::kMagic,           abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0, kAllFeatures,
-          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create, options, {}, {}};
+          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create, options, metrics, {}};
 }
 
 constexpr abi::PluginEntry plain_entry(const char* id) { return entry(id, &sdk::create<PlainBackend>); }

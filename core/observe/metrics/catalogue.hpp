@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every metric by name: type, labels, help, buckets and origin. Used by the registry and the check of metrics that
-// backends report; docs/reference/metrics.md is generated from it.
+// Every metric of the daemon by name: type, labels, help and buckets. Used by the registry, and to reject metrics of backends
+// with the same name; docs/reference/metrics.md is generated from it and from the descriptors of the plugins.
 #pragma once
 
 #include <prometheus/metric_type.h>
@@ -16,25 +16,20 @@ namespace sluice::observe {
 
 enum class Buckets : std::uint8_t { none, sync, programming, request, size, certificate_age };
 
-// Exported by the daemon, or by a backend, for which the name is reserved.
-enum class MetricOrigin : std::uint8_t { daemon, backend };
-
 struct MetricDefinition {
   std::string_view name;
   prometheus::MetricType type;
   std::string_view labels;  // "code, method, host"
   std::string_view help;    // stands alone
   std::string_view note{};  // for the documentation
-  MetricOrigin origin = MetricOrigin::daemon;
   Buckets buckets = Buckets::none;
-  bool per_service = false;  // one series for each Service, so there may be tens of thousands
 };
 
 // All of them, sorted by name.
 std::span<const MetricDefinition> metric_catalogue();
 
 // "ALPHA", "BETA" or "STABLE" from the help of Kubernetes' metrics; empty for other metrics.
-std::string_view stability_level(const MetricDefinition& definition);
+std::string_view stability_level(std::string_view help);
 
 // Null if unknown.
 const MetricDefinition* find_metric(std::string_view name);

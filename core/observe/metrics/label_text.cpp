@@ -7,16 +7,10 @@
 
 #include <algorithm>
 
+#include "core/plugin/metric_declarations.hpp"
+
 namespace sluice::observe {
 namespace {
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_label_name(std::string_view name) {
-  return !name.empty() && is_letter(name.front()) && !name.starts_with("__") &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
-}
 
 // Consumes a value and its closing quote.
 std::optional<std::string> take_value(std::string_view& rest) {
@@ -51,19 +45,17 @@ std::optional<std::string> take_value(std::string_view& rest) {
 
 }  // namespace
 
-bool is_metric_name(std::string_view name) {
-  const auto first = [](char c) { return is_letter(c) || c == ':'; };
-  return !name.empty() && name.size() <= kMaxMetricNameLength && first(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return first(c) || is_digit(c); });
+bool is_label_value(std::string_view text) {
+  // Prometheus rejects a whole scrape for one invalid byte.
+  return text.size() <= kMaxLabelTextLength && simdjson::validate_utf8(text.data(), text.size());
 }
 
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_labels(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> out;
-  // Prometheus rejects a whole scrape for one invalid byte.
-  if (text.size() > kMaxLabelTextLength || !simdjson::validate_utf8(text)) return std::nullopt;
+  if (!is_label_value(text)) return std::nullopt;
   while (!text.empty()) {
     const auto equals = text.find('=');
-    if (equals == std::string_view::npos || !is_label_name(text.substr(0, equals))) return std::nullopt;
+    if (equals == std::string_view::npos || !plugin::is_label_name(text.substr(0, equals))) return std::nullopt;
     std::string name(text.substr(0, equals));
     text.remove_prefix(equals + 1);
     if (!text.starts_with('"')) return std::nullopt;

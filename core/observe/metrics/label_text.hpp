@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names and labels of metrics as backends write them. Pure.
+// Labels of metrics as backends write them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,10 @@
 
 namespace sluice::observe {
 
-inline constexpr std::size_t kMaxMetricNameLength = 200;
 inline constexpr std::size_t kMaxLabelTextLength = 1000;  // all labels of one series
 
-// [a-zA-Z_:][a-zA-Z0-9_:]*, at most kMaxMetricNameLength bytes.
-bool is_metric_name(std::string_view name);
+// UTF-8 of at most kMaxLabelTextLength bytes.
+bool is_label_value(std::string_view text);
 
 // Parses `name="value",…` with \\, \" and \n in values, as in the text format; sorted by
 // name. Nothing if malformed, if a name is repeated or begins with __, or if a value is not

@@ -75,7 +75,7 @@ struct Metrics::Recorded {
   template <class Builder>
   auto& family(Builder builder, std::string_view name) const {
     const MetricDefinition* definition = find_metric(name);
-    assert(definition != nullptr && definition->origin == MetricOrigin::daemon);
+    assert(definition != nullptr);
     return builder.Name(std::string(name)).Help(std::string(definition->help)).Register(registry);
   }
   Counters& counters(std::string_view name) const { return family(prometheus::BuildCounter(), name); }

@@ -57,7 +57,6 @@ class Metrics final : public kube::ClientObserver {
 
   // The sink for metrics of backends; lives as long as this.
   plugin::MetricSink& plugin_sink() { return plugins_; }
-  const PluginMetrics& of_plugins() const { return plugins_; }
 
   // Called by text() for values that are not recorded; must be quick and must not block.
   // REQUIRES: the objects it reads outlive it, and no other thread calls text() during the

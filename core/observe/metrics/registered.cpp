@@ -29,15 +29,12 @@ prometheus::MetricFamily zero(std::string_view name) {
 std::vector<prometheus::MetricFamily> registered_families(
     const std::vector<prometheus::MetricFamily>& plugin_families) {
   std::map<std::string_view, double> counts;  // by stability level
-  const auto count = [&counts](const MetricDefinition& definition) {
-    if (const auto level = stability_level(definition); !level.empty()) ++counts[level];
+  const auto count = [&counts](std::string_view help) {
+    if (const auto level = stability_level(help); !level.empty()) ++counts[level];
   };
-  for (const MetricDefinition& definition : metric_catalogue()) {
-    if (definition.origin == MetricOrigin::daemon) count(definition);
-  }
+  for (const MetricDefinition& definition : metric_catalogue()) count(definition.help);
   for (const auto& family : plugin_families) {
-    const MetricDefinition* definition = find_metric(family.name);
-    if (definition != nullptr && definition->origin == MetricOrigin::backend) count(*definition);
+    if (find_metric(family.name) == nullptr) count(family.help);
   }
   prometheus::MetricFamily registered = counter_family("registered_metrics_total");
   for (const auto& [level, number] : counts) {

@@ -37,7 +37,7 @@ class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(times_out_if_the_daemon_does_not_reply);
   CPPUNIT_TEST(formats_a_status);
   CPPUNIT_TEST(a_current_error_replaces_the_last_failure);
-  CPPUNIT_TEST(says_whether_client_addresses_are_kept);
+  CPPUNIT_TEST(prints_the_facts_of_a_backend);
   CPPUNIT_TEST(lists_the_first_service_ports_that_are_not_programmed);
   CPPUNIT_TEST(a_recording_has_its_own_line);
   CPPUNIT_TEST(missing_and_invalid_fields_are_dashes);
@@ -204,17 +204,15 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(page, page.find("last failure") == std::string::npos);
   }
 
-  void says_whether_client_addresses_are_kept() {
-    const auto page = [](const json& addresses) {
-      return status_text({{"families", {{{"family", "IPv4"}, {"client_addresses", addresses}}}}});
+  void prints_the_facts_of_a_backend() {
+    const auto page = [](const json& facts) {
+      return status_text({{"families", {{{"family", "IPv4"}, {"facts", facts}}}}});
     };
-    const std::string kept = page({{"kept", true}});
-    CPPUNIT_ASSERT_MESSAGE(kept, kept.find("\nIPv4 client addresses: kept unless rules masquerade them\n") != std::string::npos);
-    const std::string hidden = page({{"kept", false}, {"missing", "CAP_NET_RAW"}, {"remedy", "grant it"}});
-    CPPUNIT_ASSERT_MESSAGE(
-        hidden, hidden.find("\nIPv4 client addresses: hidden, endpoints see the node: CAP_NET_RAW is missing; grant it\n") !=
-                    std::string::npos);
-    CPPUNIT_ASSERT(page(nullptr).find("client addresses") == std::string::npos);
+    const std::string shown = page({{{"name", "client addresses"}, {"value", "hidden"}, {"remedy", "grant CAP_NET_RAW"}},
+                                    {{"name", "firmware"}, {"value", "2.1"}}});
+    CPPUNIT_ASSERT_MESSAGE(shown, shown.find("\nIPv4 client addresses: hidden; grant CAP_NET_RAW\nIPv4 firmware: 2.1\n") !=
+                                      std::string::npos);
+    CPPUNIT_ASSERT(page(nullptr) == page(json::array()));
   }
 
   void lists_the_first_service_ports_that_are_not_programmed() {

@@ -30,12 +30,33 @@ class SteppingClock final : public lib::Clock {
   mutable Time now_{};
 };
 
+// Records names, and what each object is opened with.
 class Metrics final : public MetricSink {
  public:
-  void record(std::string_view, abi::MetricKind, std::string_view name, std::string_view, double) override {
-    names.emplace_back(name);
+  std::unique_ptr<BackendMetrics> open(const std::string& plugin, lib::Family family,
+                                       std::shared_ptr<const MetricDeclarations> declared) override {
+    names.push_back(plugin + " " + std::string(lib::family_name(family)) + " declares " +
+                    std::to_string(declared == nullptr ? 0 : declared->size()));
+    return std::make_unique<OfBackend>(*this);
   }
   std::vector<std::string> names;
+
+ private:
+  class OfBackend final : public BackendMetrics {
+   public:
+    explicit OfBackend(Metrics& all) : all_(all) {}
+    void record(abi::MetricKind, std::string_view name, std::string_view, double) override {
+      all_.names.emplace_back(name);
+    }
+    abi::MetricSeries* series(std::string_view name, const std::vector<std::string_view>&, std::string&) override {
+      all_.names.push_back("series " + std::string(name));
+      return nullptr;
+    }
+    void remove(abi::MetricSeries*) override {}
+
+   private:
+    Metrics& all_;
+  };
 };
 
 class Reported final : public HostObserver {
@@ -142,7 +163,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
     CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported.text);
-    CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
+    CPPUNIT_ASSERT((metrics_.names == std::vector<std::string>{"good IPv4 declares 1", "series good_probes_total", "probes_total"}));
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
   }
 

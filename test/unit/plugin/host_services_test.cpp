@@ -8,6 +8,7 @@
 #include <map>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "sluice/sdk/sdk.hpp"
 #include "test/unit/plugin/captured_log.hpp"
@@ -20,14 +21,35 @@ class FixedClock final : public lib::Clock {
   Time now() const override { return Time(std::chrono::seconds(7)); }
 };
 
-class RecordedMetrics final : public MetricSink {
+// Of one backend: records the calls.
+class RecordedMetrics final : public BackendMetrics {
  public:
-  void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
-              double value) override {
-    last = std::string(plugin) + " " + std::to_string(static_cast<int>(kind)) + " " + std::string(name) + "{" +
-           std::string(labels) + "} " + std::to_string(value);
+  explicit RecordedMetrics(std::string& to) : reported_(to) {}
+  void record(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) override {
+    reported_ += std::to_string(static_cast<int>(kind)) + " " + std::string(name) + "{" + std::string(labels) + "} " +
+                 std::to_string(value) + ";";
   }
-  std::string last;
+  abi::MetricSeries* series(std::string_view name, const std::vector<std::string_view>& label_values,
+                            std::string& reason) override {
+    if (name == "throws") throw std::bad_alloc();
+    reported_ += "series " + std::string(name);
+    for (const std::string_view value : label_values) reported_ += " " + std::string(value);
+    reported_ += ";";
+    if (name == "unknown") reason = "the plugin does not declare it";
+    return name == "unknown" ? nullptr : &series_;
+  }
+  void remove(abi::MetricSeries* series) override { reported_ += series == &series_ ? "removed;" : "?;"; }
+
+ private:
+  class Series final : public abi::MetricSeries {
+   public:
+    ~Series() = default;
+    void add(double) noexcept override {}
+    void set(double) noexcept override {}
+    void observe(double) noexcept override {}
+  };
+  std::string& reported_;
+  Series series_;
 };
 
 // Keeps the descriptor numbers instead of duplicates.
@@ -102,7 +124,8 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_message_id_is_split_from_the_line);
   CPPUNIT_TEST(unknown_severity_is_logged_as_information);
   CPPUNIT_TEST(log_enabled_follows_the_log_level);
-  CPPUNIT_TEST(metric_reaches_the_sink_with_the_plugin);
+  CPPUNIT_TEST(metrics_reach_their_sink);
+  CPPUNIT_TEST(facts_are_kept_for_the_status);
   CPPUNIT_TEST(reports_reach_their_callbacks);
   CPPUNIT_TEST(without_callbacks_reports_are_ignored);
   CPPUNIT_TEST(exception_of_a_callback_does_not_reach_the_plugin);
@@ -158,11 +181,36 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!sdk::Logger(nullptr).keeps(abi::Severity::kError));
   }
 
-  void metric_reaches_the_sink_with_the_plugin() {
-    RecordedMetrics metrics;
-    HostServices host("dpu", nullptr, &metrics, clock_);
+  void metrics_reach_their_sink() {
+    std::string reported;
+    HostServices host("dpu", nullptr, std::make_unique<RecordedMetrics>(reported), clock_);
     host.metric(abi::MetricKind::kGaugeSet, sdk::view("rules"), sdk::view("table=\"nat\""), 2.5);
-    CPPUNIT_ASSERT_EQUAL(std::string("dpu 1 rules{table=\"nat\"} 2.500000"), metrics.last);
+    CPPUNIT_ASSERT_EQUAL(std::string("1 rules{table=\"nat\"} 2.500000;"), std::exchange(reported, {}));
+    auto* const declared = static_cast<abi::HostMetrics*>(host.extension(sdk::view(abi::kHostMetrics)));
+    CPPUNIT_ASSERT(declared != nullptr);
+    const std::vector<abi::StringView> labels{sdk::view("nat"), sdk::view("x")};
+    abi::Error error = sdk::empty_error();
+    abi::MetricSeries* const series = declared->series(sdk::view("rules"), sdk::array(labels.data(), labels.size()), &error);
+    CPPUNIT_ASSERT(series != nullptr);
+    declared->remove(series);
+    declared->remove(nullptr);
+    CPPUNIT_ASSERT_EQUAL(std::string("series rules nat x;removed;"), reported);
+    CPPUNIT_ASSERT(declared->series(sdk::view("unknown"), {}, nullptr) == nullptr);
+    CPPUNIT_ASSERT(declared->series(sdk::view("unknown"), {}, &error) == nullptr);
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown: the plugin does not declare it"),
+                         std::string(error.object) + ": " + error.message);
+    CPPUNIT_ASSERT(declared->series(sdk::view("throws"), {}, &error) == nullptr);
+    HostServices without("dpu", nullptr, nullptr, clock_);
+    CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostMetrics)) == nullptr);
+  }
+
+  void facts_are_kept_for_the_status() {
+    HostServices host("dpu", nullptr, nullptr, clock_);
+    auto* const status = static_cast<abi::HostStatus*>(host.extension(sdk::view(abi::kHostStatus)));
+    CPPUNIT_ASSERT(status != nullptr);
+    status->set(sdk::view("link"), sdk::view("down"), sdk::view("connect it"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), host.facts().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("connect it"), host.facts().at(0).remedy);
   }
 
   void reports_reach_their_callbacks() {

@@ -49,6 +49,8 @@ class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(unknown_host_feature_is_rejected);
   CPPUNIT_TEST(invalid_option_table_is_rejected);
   CPPUNIT_TEST(declared_options_outlive_the_library);
+  CPPUNIT_TEST(invalid_metric_is_rejected);
+  CPPUNIT_TEST(declared_metrics_are_copied);
   CPPUNIT_TEST(rejected_plugin_is_unmapped);
   CPPUNIT_TEST(plugin_has_the_hash_of_its_file);
   CPPUNIT_TEST(two_versions_of_one_path_are_two_libraries);
@@ -188,6 +190,22 @@ class LoaderTest : public CppUnit::TestFixture {
 
   void unknown_host_feature_is_rejected() {
     require_contains(refusal("needs_host").message(), "needs check: it needs host features 0x10000000000");
+  }
+
+  void invalid_metric_is_rejected() {
+    require_contains(refusal("bad_metric").message(), "metrics check: metric 'bad_seconds': its buckets do not ascend");
+  }
+
+  void declared_metrics_are_copied() {
+    const ZooFolder folder;
+    folder.add("good");
+    auto plugin = load_plugin(folder.request("good"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
+    const auto metrics = plugin.value()->metrics();
+    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin.value()), 0ms).message());
+    const DeclaredMetric& metric = metrics->at("good_probes_total");
+    CPPUNIT_ASSERT_EQUAL(std::string("Number of probes."), metric.help);
+    CPPUNIT_ASSERT(metric.by_family && metric.labels == std::vector<std::string>{"zoo"});
   }
 
   void rejected_plugin_is_unmapped() {

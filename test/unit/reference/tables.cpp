@@ -1,18 +1,35 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+
 #include "core/config/mode_table.hpp"
 #include "core/observe/events/event_table.hpp"
 #include "core/observe/metrics/catalogue.hpp"
 #include "core/observe/metrics/plugin_metrics.hpp"
 #include "core/observe/pages/http_pages.hpp"
+#include "core/plugin/metric_declarations.hpp"
+#include "lib/text.hpp"
 #include "plugins/common/event_reasons.hpp"
 #include "test/unit/reference/parts.hpp"
 
 namespace sluice::reference {
 namespace {
 
-using observe::MetricDefinition;
+// A metric of the daemon or of backends.
+struct Metric {
+  std::string name;
+  prometheus::MetricType type = prometheus::MetricType::Untyped;
+  std::string labels;
+  std::string help;
+  std::string note;
+  std::string modes;  // empty: the daemon has it
+};
 
 enum class Group { kube_proxy, kubernetes, daemon, iptables, nftables, ipvs, userspace };
 
@@ -38,6 +55,55 @@ std::string type_name(prometheus::MetricType type) {
   }
 }
 
+prometheus::MetricType type_of(abi::MetricType type) {
+  if (type == abi::MetricType::kCounter) return prometheus::MetricType::Counter;
+  return type == abi::MetricType::kGauge ? prometheus::MetricType::Gauge : prometheus::MetricType::Histogram;
+}
+
+// From the descriptor of the built plugin.
+plugin::MetricDeclarations declared_by(std::string_view mode) {
+  const char* const tree = std::getenv("SLUICE_BUILDDIR");
+  const std::string id(mode);
+  const std::string file = std::string(tree == nullptr ? "." : tree) + "/plugins/" + id + "/.libs/" + id + ".so";
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  const auto* const entry = static_cast<const abi::PluginEntry*>(dlsym(library, SLUICE_ABI_SYMBOL));
+  if (entry == nullptr) throw std::runtime_error(file + " has no descriptor");
+  auto metrics = plugin::read_metric_declarations(*entry);
+  if (!metrics.ok()) throw std::runtime_error(file + ": " + metrics.status().message());
+  return std::move(metrics.value());
+}
+
+// Sorted by name. Backends that share a name must declare the same.
+const std::vector<Metric>& all_metrics() {
+  static const std::vector<Metric> all = [] {
+    std::map<std::string, Metric> out;
+    for (const observe::MetricDefinition& metric : observe::metric_catalogue()) {
+      out[std::string(metric.name)] = {std::string(metric.name), metric.type, std::string(metric.labels),
+                                       std::string(metric.help), std::string(metric.note), ""};
+    }
+    for (const char* mode : {"iptables", "ipvs", "nftables", "userspace"}) {
+      for (const auto& [name, metric] : declared_by(mode)) {
+        std::vector<std::string> labels = metric.labels;
+        if (metric.by_family) labels.insert(labels.begin(), "ip_family");
+        const Metric made{name, type_of(metric.type), lib::joined(labels), metric.help, metric.note, mode};
+        const auto [place, is_new] = out.emplace(name, made);
+        if (is_new) continue;
+        Metric& known = place->second;
+        if (known.modes.empty() || known.type != made.type || known.labels != made.labels || known.help != made.help ||
+            known.note != made.note) {
+          throw std::runtime_error(std::string(mode) + " declares another " + name);
+        }
+        known.modes += std::string(", ") + mode;
+      }
+    }
+    std::vector<Metric> sorted;
+    for (auto& [name, metric] : out) sorted.push_back(std::move(metric));
+    return sorted;
+  }();
+  return all;
+}
+
 std::string unit_of(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (has("timestamp_seconds") || name == "process_start_time_seconds") return "Unix time, s";
@@ -48,21 +114,29 @@ std::string unit_of(std::string_view name) {
 
 // A help text of Kubernetes begins with its stability level and may have no mark at its end. The notes about metrics of
 // kube-proxy stand alone.
-std::string description(const MetricDefinition& metric) {
+std::string description(const Metric& metric) {
   if (group_of(metric.name) == Group::kube_proxy && !metric.note.empty()) return prose(metric.note);
   std::string_view help = metric.help;
-  if (const auto level = observe::stability_level(metric); !level.empty()) help.remove_prefix(level.size() + 3);
+  if (const auto level = observe::stability_level(metric.help); !level.empty()) help.remove_prefix(level.size() + 3);
   std::string out(help);
   if (!out.ends_with('.')) out += '.';
-  return prose(sentences({out, std::string(metric.note)}));
+  return prose(sentences({out, metric.note}));
 }
 
 std::string metrics(Group group) {
-  std::string out = heading_row({"Metric", "Type", "Unit", "Labels", "Description"});
-  for (const MetricDefinition& metric : observe::metric_catalogue()) {
-    if (group_of(metric.name) != group) continue;
-    out += row({code(metric.name), type_name(metric.type), unit_of(metric.name), std::string(metric.labels),
-                description(metric)});
+  std::vector<const Metric*> in;
+  for (const Metric& metric : all_metrics()) {
+    if (group_of(metric.name) == group) in.push_back(&metric);
+  }
+  const bool of_backends = std::any_of(in.begin(), in.end(), [](const Metric* one) { return !one->modes.empty(); });
+  std::vector<std::string> head{"Metric", "Type", "Unit", "Labels", "Description"};
+  if (of_backends) head.insert(head.begin() + 4, "Modes");
+  std::string out = heading_row(head);
+  for (const Metric* metric : in) {
+    std::vector<std::string> cells{code(metric->name), type_name(metric->type), unit_of(metric->name), metric->labels,
+                                   description(*metric)};
+    if (of_backends) cells.insert(cells.begin() + 4, metric->modes.empty() ? "all" : metric->modes);
+    out += row(cells);
   }
   return out;
 }

@@ -116,11 +116,11 @@ class ClientMetricsTest : public CppUnit::TestFixture {
   }
 
   void names_of_kube_proxy_are_reserved() {
-    auto& sink = metrics_.plugin_sink();
+    const auto sink = metrics_.plugin_sink().open("p", lib::Family::ipv4, nullptr);
     for (const OfKubeProxy& one : kOfKubeProxy)
-      sink.record("p", abi::MetricKind::kGaugeSet, one.name, "plugin=\"p\"", 1);
+      sink->record(abi::MetricKind::kGaugeSet, one.name, "plugin=\"p\"", 1);
     for (const char* group : kGroups) {
-      sink.record("p", abi::MetricKind::kGaugeSet, std::string(group) + "x", "plugin=\"p\"", 1);
+      sink->record(abi::MetricKind::kGaugeSet, std::string(group) + "x", "plugin=\"p\"", 1);
     }
     const std::string text = metrics_.text();
     CPPUNIT_ASSERT(text.find("{plugin=\"p\"} 1") == std::string::npos);
@@ -131,7 +131,7 @@ class ClientMetricsTest : public CppUnit::TestFixture {
   void prefixes_of_kube_proxy_are_reserved() {
     std::size_t found = 0;
     for (const std::string_view prefix : reserved_metric_prefixes()) {
-      metrics_.plugin_sink().record("p", abi::MetricKind::kGaugeSet, std::string(prefix) + "x", "", 1);
+      metrics_.plugin_sink().open("p", lib::Family::ipv4, nullptr)->record(abi::MetricKind::kGaugeSet, std::string(prefix) + "x", "", 1);
       expect(std::to_string(++found), "sluice_plugin_metrics_dropped_total{plugin=\"p\"}");
     }
     CPPUNIT_ASSERT(found >= std::size(kGroups));
@@ -231,18 +231,20 @@ class ClientMetricsTest : public CppUnit::TestFixture {
     }
     std::map<std::string, unsigned long> wanted;
     for (const MetricDefinition& one : metric_catalogue()) {
-      if (one.origin == MetricOrigin::daemon && one.help.starts_with('[')) {
+      if (one.help.starts_with('[')) {
         ++wanted[std::string(one.help.substr(1, one.help.find(']') - 1))];
       }
     }
     CPPUNIT_ASSERT(wanted.size() == 2 && wanted["ALPHA"] > 20 && wanted["BETA"] == 4);
     CPPUNIT_ASSERT_EQUAL(wanted["ALPHA"], count("ALPHA"));
     CPPUNIT_ASSERT_EQUAL(wanted["BETA"], count("BETA"));
-    auto& sink = metrics_.plugin_sink();
-    sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total", "table=\"nat\"",
-                1);
-    sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total", "table=\"x\"", 1);
-    sink.record("iptables", abi::MetricKind::kGaugeSet, "a_metric_of_a_plugin", "", 1);
+    plugin::MetricDeclarations declared;
+    declared["kubeproxy_rules"] = {abi::MetricType::kGauge, false, false, "[ALPHA] Rules", "", {"table"}, {}};
+    const auto backend = metrics_.plugin_sink().open("iptables", lib::Family::ipv4,
+                                                     std::make_shared<plugin::MetricDeclarations>(declared));
+    backend->record(abi::MetricKind::kGaugeSet, "kubeproxy_rules", "table=\"nat\"", 1);
+    backend->record(abi::MetricKind::kGaugeSet, "kubeproxy_rules", "table=\"x\"", 1);
+    backend->record(abi::MetricKind::kGaugeSet, "a_metric_of_a_plugin", "", 1);
     CPPUNIT_ASSERT_EQUAL(wanted["ALPHA"] + 1, count("ALPHA"));
   }
 
