@@ -16,9 +16,11 @@
 
 namespace sluice::common {
 
-// The descriptor of backend B, for SLUICE_PLUGIN_ENTRY. `metrics`: MetricSpec. `features`: those that not every backend has.
+// The descriptor of backend B, for SLUICE_PLUGIN_ENTRY. `options`: OptionSpec. `metrics`: MetricSpec. `features`: those
+// that not every backend has.
 template <class B>
-constexpr abi::PluginEntry entry(const char* id, abi::ArrayView metrics, std::uint64_t features = 0) {
+constexpr abi::PluginEntry entry(const char* id, abi::ArrayView options, abi::ArrayView metrics,
+                                 std::uint64_t features = 0) {
   return {abi::kMagic,
           abi::kMajor,
           abi::kMinor,
@@ -30,7 +32,7 @@ constexpr abi::PluginEntry entry(const char* id, abi::ArrayView metrics, std::ui
           PACKAGE_VERSION,
           __VERSION__,
           &sdk::create<B>,
-          {},
+          options,
           metrics,
           {}};
 }

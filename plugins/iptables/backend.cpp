@@ -36,10 +36,7 @@ constexpr std::size_t kChainsAtOnce = 2000;
 
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
     : IptablesBackend(args, std::make_unique<netfilter::NodeKernel>(args.family)) {
-  const sdk::Options options(args.options);
-  if (options.all().empty()) return;
-  throw sdk::Failure(abi::Code::kInvalid, options.all().begin()->first,
-                     "unknown option: the iptables backend has none of its own");
+  const sdk::Options rejects_all(args.options, sdk::option::none());
 }
 
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel,

@@ -12,4 +12,4 @@
 #include "plugins/iptables/declared_metrics.hpp"
 
 SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::iptables::IptablesBackend>(
-    "iptables", sluice::sdk::array(sluice::iptables::metric::kAll));
+    "iptables", sluice::sdk::option::none(), sluice::sdk::array(sluice::iptables::metric::kAll));

@@ -63,7 +63,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args) : IpvsBackend(args, node_k
 
 IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
     : BackendBase(args),
-      settings_(read_settings(sdk::Options(args.options), args.family)),
+      settings_(read_settings(args.options, args.family)),
       kernels_(std::move(kernels)),
       rules_(*kernels_.rules, args.family, [this] { return host().now(); }),
       sets_(*kernels_.sets, args.family),

@@ -10,6 +10,8 @@
 #include "plugins/common/entry.hpp"
 #include "plugins/ipvs/backend.hpp"
 #include "plugins/ipvs/declared_metrics.hpp"
+#include "plugins/ipvs/option_table.hpp"
 
 SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::ipvs::IpvsBackend>(
-    "ipvs", sluice::sdk::array(sluice::ipvs::metric::kAll), sluice::abi::kFeatureOwnConnections);
+    "ipvs", sluice::sdk::array(sluice::ipvs::kOptions), sluice::sdk::array(sluice::ipvs::metric::kAll),
+    sluice::abi::kFeatureOwnConnections);

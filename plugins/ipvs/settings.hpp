@@ -10,9 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/settings/table.hpp"
 #include "sluice/abi/types.hpp"
-#include "sluice/sdk/options.hpp"
 
 namespace sluice::ipvs {
 
@@ -34,11 +32,8 @@ struct Settings {
   std::chrono::seconds drain{30};
 };
 
-// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and the allowed values.
-Settings read_settings(const sdk::Options& options, abi::Family family);
-
-// One key of read_settings(), for tests and the documentation.
-using SettingKey = settings::Key;
-std::vector<SettingKey> setting_keys();
+// `given`: CreateArgs::options. Throws sdk::Failure (kInvalid) whose object is the key, if it is unknown, malformed or out
+// of range.
+Settings read_settings(const abi::ArrayView& given, abi::Family family);
 
 }  // namespace sluice::ipvs

@@ -45,7 +45,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(
 
 NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
     : BackendBase(args),
-      settings_(read_settings(sdk::Options(args.options))),
+      settings_(read_settings(args.options)),
       model_({args.family, settings_.lists_frontends(), table.affinity_ids, any_affinity_id(table.affinity_ids)}),
       traffic_(args.family),
       metrics_(metrics()),

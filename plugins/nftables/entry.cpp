@@ -10,6 +10,8 @@
 #include "plugins/common/entry.hpp"
 #include "plugins/nftables/backend.hpp"
 #include "plugins/nftables/declared_metrics.hpp"
+#include "plugins/nftables/option_table.hpp"
 
 SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::nftables::NftablesBackend>(
-    "nftables", sluice::sdk::array(sluice::nftables::metric::kAll), sluice::abi::kFeatureServiceCidrs);
+    "nftables", sluice::sdk::array(sluice::nftables::kOptions), sluice::sdk::array(sluice::nftables::metric::kAll),
+    sluice::abi::kFeatureServiceCidrs);

@@ -4,37 +4,13 @@
 #include "plugins/nftables/settings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
-#include "lib/number.hpp"
-#include "plugins/common/settings/values.hpp"
+#include "plugins/nftables/option_table.hpp"
+#include "sluice/sdk/options.hpp"
 
 namespace sluice::nftables {
 namespace {
-
-using settings::kNotAllowed;
-using settings::kTaken;
-using settings::Problem;
-
-// The kernel allocates up to 16 bytes per client when it creates the map, and some 130 more when a client is added.
-constexpr std::uint64_t kFewestClients = 1024;
-constexpr std::uint64_t kMostClients = 1048576;
-
-using Row = settings::Row<Settings>;
-
-Problem affinity_clients(std::string_view value, Settings& to) {
-  const auto read = lib::parse_number<std::uint64_t>(value, kFewestClients, kMostClients);
-  if (!read) return kNotAllowed;
-  to.affinity_clients = static_cast<std::uint32_t>(*read);
-  return kTaken;
-}
-
-Problem counters(std::string_view value, Settings& to) {
-  if (value != "true" && value != "false") return kNotAllowed;
-  to.counters = value == "true";
-  return kTaken;
-}
 
 // nft cannot list or load other characters unchanged. The kernel limits names to 15 bytes.
 bool is_interface_name(std::string_view text) {
@@ -43,42 +19,24 @@ bool is_interface_name(std::string_view text) {
   });
 }
 
-Problem offload_interface(std::string_view value, Settings& to) {
-  if (to.offload_interfaces.size() == 64) return "the list has more than 64";
-  const bool is_prefix = value.ends_with('*');
-  if (!is_interface_name(value.substr(0, value.size() - (is_prefix ? 1 : 0)))) return kNotAllowed;
-  to.offload_interfaces.emplace_back(value);
-  return kTaken;
+bool is_pattern(std::string_view text) {
+  return is_interface_name(text.substr(0, text.size() - (!text.empty() && text.back() == '*' ? 1 : 0)));
 }
-
-// Sorted by key. docs/reference/fields.md is generated from it.
-// clang-format off
-constexpr std::array kRows{
-    Row{{"affinityClients", false, "262144", "a number from 1024 to 1048576",
-         "Maximum number of clients with session affinity, per address family. Another value replaces the table in "
-         "one transaction; a restart loses the bindings then."},
-        affinity_clients},
-    Row{{"counters", false, "false", "true or false",
-         "Count packets and bytes of each Service. false after true replaces the table in one transaction."},
-        counters},
-    Row{{"offloadInterfaces", true, "[]", "a list of at most 64 interface names, or prefixes of names followed by *",
-         "Forward established TCP and UDP connections to Services that arrive at these interfaces by a flowtable of the "
-         "kernel. Their packets skip the forward hook, with the rules of other programs there. Cannot be combined with "
-         "counters. Emptying the list replaces the table in one transaction."},
-        offload_interface},
-};
-// clang-format on
 
 }  // namespace
 
-std::vector<SettingKey> setting_keys() { return settings::keys_of(kRows); }
-
-Settings read_settings(const sdk::Options& options) {
+Settings read_settings(const abi::ArrayView& given) {
+  const sdk::Options options(given, sdk::array(kOptions));
   Settings read;
-  settings::read(options, kRows, "nftables", read);
+  read.counters = options.boolean("counters");
+  read.affinity_clients = static_cast<std::uint32_t>(options.integer("affinityClients"));
+  for (const sdk::OptionValue& value : options.list("offloadInterfaces")) {
+    if (!is_pattern(value.text)) options.reject(value);
+    read.offload_interfaces.push_back(value.text);
+  }
   if (read.counters && read.offloads()) {
-    settings::refuse("offloadInterfaces",
-                     "cannot be combined with counters: true, as offloaded packets are not counted; remove one of them");
+    throw sdk::Failure(abi::Code::kInvalid, "offloadInterfaces",
+                       "cannot be combined with counters: true, as offloaded packets are not counted; remove one of them");
   }
   return read;
 }

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/common/settings/table.hpp"
-#include "sluice/sdk/options.hpp"
+#include "sluice/abi/types.hpp"
 
 namespace sluice::nftables {
 
@@ -24,12 +23,8 @@ struct Settings {
   bool lists_frontends() const noexcept { return counters || offloads(); }
 };
 
-// Throws sdk::Failure (kInvalid) if a key is unknown, malformed, out of range or contradicts another one; it names the
-// key and the allowed values.
-Settings read_settings(const sdk::Options& options);
-
-// One key read_settings() accepts, for tests and the documentation.
-using SettingKey = settings::Key;
-std::vector<SettingKey> setting_keys();
+// `given`: CreateArgs::options. Throws sdk::Failure (kInvalid) if a key is unknown, malformed, out of range or contradicts
+// another one; it names the key and the allowed values.
+Settings read_settings(const abi::ArrayView& given);
 
 }  // namespace sluice::nftables

@@ -37,7 +37,7 @@ ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
 }  // namespace
 
 UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args)
-    : UserspaceBackend(args, read_settings(sdk::Options(args.options), args.family),
+    : UserspaceBackend(args, read_settings(args.options, args.family),
                        std::make_unique<netfilter::NodeKernel>(args.family), true) {}
 
 UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings settings,

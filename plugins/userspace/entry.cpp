@@ -10,6 +10,7 @@
 #include "plugins/common/entry.hpp"
 #include "plugins/userspace/backend.hpp"
 #include "plugins/userspace/declared_metrics.hpp"
+#include "plugins/userspace/option_table.hpp"
 
 SLUICE_PLUGIN_ENTRY = sluice::common::entry<sluice::userspace::UserspaceBackend>(
-    "userspace", sluice::sdk::array(sluice::userspace::metric::kAll));
+    "userspace", sluice::sdk::array(sluice::userspace::kOptions), sluice::sdk::array(sluice::userspace::metric::kAll));

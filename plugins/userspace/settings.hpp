@@ -12,9 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/settings/table.hpp"
 #include "sluice/abi/types.hpp"
-#include "sluice/sdk/options.hpp"
 
 namespace sluice::userspace {
 
@@ -84,11 +82,8 @@ struct Settings {
                            std::string_view port_name) const;
 };
 
-// Throws sdk::Failure (kInvalid) whose object is the key, if it is unknown, malformed or out of range.
-Settings read_settings(const sdk::Options& options, abi::Family family);
-
-// The keys that read_settings() accepts, for tests and the documentation.
-using SettingKey = settings::Key;
-std::vector<SettingKey> setting_keys();
+// `given`: CreateArgs::options. Throws sdk::Failure (kInvalid) whose object is the key, if it is unknown, malformed or out
+// of range.
+Settings read_settings(const abi::ArrayView& given, abi::Family family);
 
 }  // namespace sluice::userspace

@@ -4,6 +4,7 @@
 #include "plugins/ipvs/servers/server_difference.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::ipvs {
 

@@ -22,6 +22,7 @@
 #include "plugins/ipvs/servers/ipvs_codec.hpp"
 #include "plugins/ipvs/servers/netlink_servers.hpp"
 #include "plugins/ipvs/settings.hpp"
+#include "sluice/sdk/options.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/fuzz/target.hpp"
 
@@ -188,9 +189,10 @@ FUZZ_TARGET(ipvs_settings) {
     const std::string_view value = line.substr(std::min(line.size(), key.size() + 1));
     given.push_back({{key.data(), key.size()}, {value.data(), value.size()}});
   }
-  const sdk::Options options(abi::ArrayView{given.data(), given.size(), sizeof(abi::Option), 0});
+  const abi::ArrayView view{given.data(), given.size(), sizeof(abi::Option), 0};
+  const sdk::Options options(view);
   try {
-    const ipvs::Settings settings = ipvs::read_settings(options, family);
+    const ipvs::Settings settings = ipvs::read_settings(view, family);
     FUZZ_REQUIRE(!settings.scheduler.empty() && settings.scheduler.size() < 16, "the kernel takes such a name");
     FUZZ_REQUIRE(is_one_line(settings.scheduler), "a scheduler is a word");
     for (const auto timeout : {settings.tcp_timeout, settings.tcp_fin_timeout, settings.udp_timeout}) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugins/userspace/settings.hpp"
+#include "sluice/sdk/options.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/fuzz/target.hpp"
 #include "test/unit/userspace/balancer/balancer_history.hpp"
@@ -40,9 +41,10 @@ FUZZ_TARGET(userspace_settings) {
     const std::string_view value = line.substr(std::min(line.size(), key.size() + 1));
     given.push_back({{key.data(), key.size()}, {value.data(), value.size()}});
   }
-  const sdk::Options options(abi::ArrayView{given.data(), given.size(), sizeof(abi::Option), 0});
+  const abi::ArrayView view{given.data(), given.size(), sizeof(abi::Option), 0};
+  const sdk::Options options(view);
   try {
-    const userspace::Settings settings = userspace::read_settings(options, family);
+    const userspace::Settings settings = userspace::read_settings(view, family);
     const userspace::RelaySettings& relay = settings.relay;
     FUZZ_REQUIRE(!relay.dial_timeouts.empty() && relay.dial_timeouts.size() <= 16, "there is a list of dial timeouts");
     for (const auto timeout : relay.dial_timeouts) FUZZ_REQUIRE(timeout.count() > 0, "each dial has some time");

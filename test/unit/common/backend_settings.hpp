@@ -18,10 +18,27 @@ namespace sluice::test {
 
 using Given = std::vector<std::pair<std::string, std::string>>;
 
-inline sdk::Options as_options(const Given& given) {
-  std::vector<abi::Option> flat;
-  for (const auto& [key, value] : given) flat.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
-  return sdk::Options(sdk::array(flat.data(), flat.size()));
+// The options as a daemon of minor 0 passes them, valid for the full expression. `given` must outlive it.
+class AsOptions {
+ public:
+  explicit AsOptions(const Given& given) {
+    for (const auto& [key, value] : given) flat_.push_back({sdk::view(key), sdk::view(value), {}, 0, 0});
+  }
+  operator abi::ArrayView() const { return sdk::array(flat_.data(), flat_.size()); }
+
+ private:
+  std::vector<abi::Option> flat_;
+};
+
+// A valid value of an option, or of each element of a list, as keys and texts.
+inline Given default_of(const abi::OptionSpec& spec) {
+  Given out;
+  for (const std::string_view value : sdk::default_values(spec)) {
+    out.emplace_back(std::string(sdk::option_name(spec)) +
+                         (sdk::is_list(spec) ? "[" + std::to_string(out.size()) + "]" : ""),
+                     value);
+  }
+  return out;
 }
 
 // "key: sentence" if `read` refuses the settings, or empty.
@@ -38,11 +55,16 @@ std::string refusal_of(const Read& read) {
   return {};
 }
 
-// docs/reference/fields.md has the texts of the keys.
-template <class Keys>
-void expect_described(const Keys& keys) {
-  for (const auto& key : keys) {
-    CPPUNIT_ASSERT_MESSAGE(std::string(key.key), !key.allowed.empty() && key.meaning.ends_with('.'));
+// The daemon accepts the table. docs/reference/fields.md has its texts.
+inline void expect_described(const abi::ArrayView& table) {
+  CPPUNIT_ASSERT_EQUAL(std::string(), sdk::table_problem(table));
+  std::string before;
+  for (const abi::OptionSpec& spec : sdk::rows(table)) {
+    const std::string name(sdk::option_name(spec));
+    CPPUNIT_ASSERT_MESSAGE(name + " is not sorted", before < name);
+    CPPUNIT_ASSERT_MESSAGE(name, sdk::allowed_text(spec).find("any text") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(name, sdk::text(spec.help).ends_with('.'));
+    before = name;
   }
 }
 

@@ -11,17 +11,18 @@
 #include <string>
 
 #include "sluice/sdk/address.hpp"
+#include "plugins/ipvs/option_table.hpp"
 #include "test/unit/common/backend_settings.hpp"
 
 namespace sluice::ipvs {
 namespace settings_test {
 
 using namespace std::chrono_literals;
-using test::as_options;
+using test::AsOptions;
 using test::Given;
 
 Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
-  return read_settings(as_options(given), family);
+  return read_settings(AsOptions(given), family);
 }
 
 std::string refusal(const Given& given) {
@@ -59,7 +60,9 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
                          {"ipvs.tcpFinTimeout", "0s"},
                          {"ipvs.udpTimeout", "0s"}}));
     Given defaults;
-    for (const SettingKey& key : setting_keys()) defaults.emplace_back(key.key, key.as_default);
+    for (const abi::OptionSpec& spec : kOptions) {
+      for (auto& value : test::default_of(spec)) defaults.push_back(std::move(value));
+    }
     check_defaults(read(defaults));
   }
 
@@ -122,14 +125,14 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("drainTimeouts: unknown setting; did you mean drainTimeout?"),
                          refusal({{"drainTimeouts", "1s"}}));
     const std::string other = refusal({{"queues", "1"}});
-    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues: unknown setting; the ipvs backend knows "));
+    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues: unknown setting; allowed: "));
     CPPUNIT_ASSERT_EQUAL(std::string("drainTimeout[0]: is a list or a map; allowed for drainTimeout: a duration from "
                                      "0s to 24h"),
                          refusal({{"drainTimeout[0]", "1s"}}));
   }
 
   void every_key_is_described() {
-    test::expect_described(setting_keys());
+    test::expect_described(sdk::array(kOptions));
   }
 };
 

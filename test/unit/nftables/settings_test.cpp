@@ -10,15 +10,16 @@
 
 #include <string>
 
+#include "plugins/nftables/option_table.hpp"
 #include "test/unit/common/backend_settings.hpp"
 
 namespace sluice::nftables {
 namespace settings_test {
 
-using test::as_options;
+using test::AsOptions;
 using test::Given;
 
-Settings read(const Given& given) { return read_settings(as_options(given)); }
+Settings read(const Given& given) { return read_settings(AsOptions(given)); }
 
 std::string refusal(const Given& given) {
   return test::refusal_of([&] { read(given); });
@@ -35,8 +36,8 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
 
   void without_options_defaults() {
     Given defaults;
-    for (const SettingKey& key : setting_keys()) {
-      if (!key.list) defaults.emplace_back(key.key, key.as_default);
+    for (const abi::OptionSpec& spec : kOptions) {
+      for (auto& value : test::default_of(spec)) defaults.push_back(std::move(value));
     }
     for (const Given& given : {Given{}, defaults}) {
       CPPUNIT_ASSERT(!read(given).counters);
@@ -62,7 +63,7 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
                          refusal({{"counters", "true"}, {"offloadInterfaces[0]", "eth0"}}));
     Given many;
     for (int i = 0; i < 65; ++i) many.emplace_back("offloadInterfaces[" + std::to_string(i) + "]", "eth0");
-    CPPUNIT_ASSERT(refusal(many).find("more than 64") != std::string::npos);
+    CPPUNIT_ASSERT(refusal(many).find("at most 64") != std::string::npos);
   }
 
   void what_is_wrong_is_refused() {
@@ -82,11 +83,11 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("counter: unknown setting; did you mean counters?"),
                          refusal({{"counter", "true"}}));
     const std::string other = refusal({{"queues", "1"}});
-    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues: unknown setting; the nftables backend knows "));
+    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues: unknown setting; allowed: "));
   }
 
   void every_key_is_described() {
-    test::expect_described(setting_keys());
+    test::expect_described(sdk::array(kOptions));
   }
 };
 

@@ -7,9 +7,9 @@
 
 #include "core/config/flags.hpp"
 #include "core/config/validate.hpp"
-#include "plugins/ipvs/settings.hpp"
-#include "plugins/nftables/settings.hpp"
-#include "plugins/userspace/settings.hpp"
+#include "plugins/ipvs/option_table.hpp"
+#include "plugins/nftables/option_table.hpp"
+#include "plugins/userspace/option_table.hpp"
 #include "test/unit/config/option_table.hpp"
 #include "test/unit/reference/parts.hpp"
 #include "test/unit/temporary_folder.hpp"
@@ -86,19 +86,18 @@ std::string of_sluice() {
   return out;
 }
 
-template <class Keys>
-void add_settings(std::string& out, const std::string& mode, const Keys& keys) {
-  for (const auto& key : keys) {
-    const std::string name = std::string(key.key) + (key.list ? "[0]" : "");
-    out += row({mode, code(name + ": '?' is not a valid value; allowed: " + std::string(key.allowed))});
+void add_settings(std::string& out, const std::string& mode, const abi::ArrayView& table) {
+  for (const abi::OptionSpec& spec : sdk::rows(table)) {
+    const std::string name = std::string(sdk::option_name(spec)) + (sdk::is_list(spec) ? "[0]" : "");
+    out += row({mode, code(name + ": " + sdk::invalid_value(spec, "?"))});
   }
 }
 
 std::string of_settings() {
   std::string out = heading_row({"Mode", "Message"});
-  add_settings(out, "ipvs", ipvs::setting_keys());
-  add_settings(out, "nftables", nftables::setting_keys());
-  add_settings(out, "userspace", userspace::setting_keys());
+  add_settings(out, "ipvs", sdk::array(ipvs::kOptions));
+  add_settings(out, "nftables", sdk::array(nftables::kOptions));
+  add_settings(out, "userspace", sdk::array(userspace::kOptions));
   return out;
 }
 

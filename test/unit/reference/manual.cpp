@@ -8,6 +8,9 @@
 #include "core/config/flag_table.hpp"
 #include "core/config/option_readers.hpp"
 #include "core/ctl/arguments.hpp"
+#include "plugins/ipvs/option_table.hpp"
+#include "plugins/nftables/option_table.hpp"
+#include "plugins/userspace/option_table.hpp"
 #include "test/unit/reference/parts.hpp"
 
 namespace sluice::reference {
@@ -100,6 +103,19 @@ std::string fields(Document document) {
   return out;
 }
 
+std::string settings_of(const abi::ArrayView& table) {
+  std::string out;
+  for (const abi::OptionSpec& spec : sdk::rows(table)) {
+    const std::string value = with_dashes(sdk::text(spec.default_value));
+    const std::string name(sdk::option_name(spec));
+    out += ".TP\n" + (value.empty() ? ".B " + name : ".BR " + name + " \" (" + value + ")\"") + "\n" +
+           prose(sentences({std::string(sdk::text(spec.help)), "Type: " + type_of(spec) + ".",
+                            "Values: " + sdk::allowed_text(spec) + ".",
+                            spec.reload == abi::OptionReload::kRestart ? "A change needs a restart." : ""}));
+  }
+  return out;
+}
+
 std::string options_of_sluicectl() {
   std::string out;
   for (const ctl::CtlOption& option : ctl::ctl_options()) {
@@ -124,6 +140,9 @@ Parts manual_parts() {
       {"manual of sluicectl options", options_of_sluicectl},
       {"manual of fields kube-proxy", [] { return fields(Document::kube_proxy); }},
       {"manual of fields sluice", [] { return fields(Document::sluice); }},
+      {"manual of settings ipvs", [] { return settings_of(sdk::array(ipvs::kOptions)); }},
+      {"manual of settings nftables", [] { return settings_of(sdk::array(nftables::kOptions)); }},
+      {"manual of settings userspace", [] { return settings_of(sdk::array(userspace::kOptions)); }},
   };
   for (const Option* flag : config::flag_table()) {
     out["manual of flags: " + config::group_title(flag->group)] = [group = flag->group] { return flags(group); };

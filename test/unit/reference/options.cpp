@@ -7,9 +7,9 @@
 #include "core/config/flag_table.hpp"
 #include "core/config/mode_table.hpp"
 #include "core/config/option_readers.hpp"
-#include "plugins/ipvs/settings.hpp"
-#include "plugins/nftables/settings.hpp"
-#include "plugins/userspace/settings.hpp"
+#include "plugins/ipvs/option_table.hpp"
+#include "plugins/nftables/option_table.hpp"
+#include "plugins/userspace/option_table.hpp"
 #include "test/unit/reference/parts.hpp"
 
 namespace sluice::reference {
@@ -71,11 +71,12 @@ std::string fields(Document document) {
   return out;
 }
 
-template <class Keys>
-std::string settings_of(const Keys& keys) {
-  std::string out = heading_row({"Setting", "Default", "Values", "Description"});
-  for (const auto& key : keys) {
-    out += row({code(key.key), code(key.as_default), prose(key.allowed), prose(key.meaning)});
+std::string settings_of(const abi::ArrayView& table) {
+  std::string out = heading_row({"Setting", "Type", "Default", "Values", "Change", "Description"});
+  for (const abi::OptionSpec& spec : sdk::rows(table)) {
+    out += row({code(sdk::option_name(spec)), type_of(spec), code(sdk::text(spec.default_value)),
+                prose(sdk::allowed_text(spec)), spec.reload == abi::OptionReload::kRestart ? "restart" : "reload",
+                prose(sdk::text(spec.help))});
   }
   return out;
 }
@@ -121,6 +122,26 @@ std::string other_gates() {
 
 }  // namespace
 
+std::string type_of(const abi::OptionSpec& spec) {
+  const auto name = [&]() -> std::string {
+    switch (spec.value_type) {
+      case abi::OptionType::kBoolean:
+        return "boolean";
+      case abi::OptionType::kInteger:
+        return "number";
+      case abi::OptionType::kDuration:
+        return "duration";
+      case abi::OptionType::kWord:
+        return "word";
+      case abi::OptionType::kText:
+      case abi::OptionType::kUndeclared:
+        break;
+    }
+    return "text";
+  }();
+  return sdk::is_list(spec) ? "list of " + name + "s" : name;
+}
+
 std::string modes_of(const Option& option) {
   if (!option.modes.empty()) return text(option.modes);
   for (const config::ModeFacts& mode : config::mode_table()) {
@@ -134,9 +155,9 @@ Parts option_parts() {
       {"flags", flags},
       {"fields kube-proxy", [] { return fields(Document::kube_proxy); }},
       {"fields sluice", [] { return fields(Document::sluice); }},
-      {"settings ipvs", [] { return settings_of(ipvs::setting_keys()); }},
-      {"settings nftables", [] { return settings_of(nftables::setting_keys()); }},
-      {"settings userspace", [] { return settings_of(userspace::setting_keys()); }},
+      {"settings ipvs", [] { return settings_of(sdk::array(ipvs::kOptions)); }},
+      {"settings nftables", [] { return settings_of(sdk::array(nftables::kOptions)); }},
+      {"settings userspace", [] { return settings_of(sdk::array(userspace::kOptions)); }},
       {"feature gates of kube-proxy", proxy_gates},
       {"other feature gates", other_gates},
   };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/config/option.hpp"
+#include "sluice/sdk/option_table.hpp"
 
 namespace sluice::reference {
 
@@ -26,6 +27,8 @@ Parts error_parts();   // messages of the validation
 // Returns the differences between the table of flags and the output of `sluiced --help`.
 std::vector<std::string> compare_help(const std::string& help);
 
+// "number", "list of durations".
+std::string type_of(const abi::OptionSpec& spec);
 // The modes that use an option; empty: all.
 std::string modes_of(const config::Option& option);
 

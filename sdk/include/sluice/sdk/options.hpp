@@ -30,22 +30,22 @@ class Options {
   // minor 0 passes.
   Options(const abi::ArrayView& options, const abi::ArrayView& table) {
     bool typed = options.count != 0;
-    std::vector<OptionValue> values;
+    std::vector<OptionValue> typed_values;
     for (const abi::Option& one : range<abi::Option>(options)) {
       const bool is_default = (one.flags & abi::kOptionDefault) != 0;
       typed = typed && one.value_type != abi::OptionType::kUndeclared;
-      values.push_back({std::string(text(one.key)), std::string(text(one.value)), one.value_type, one.number, is_default});
+      typed_values.push_back({std::string(text(one.key)), std::string(text(one.value)), one.value_type, one.number, is_default});
       if (!is_default) options_.emplace(text(one.key), text(one.value));
     }
     table_ = rows(table);
-    for (const abi::OptionSpec& spec : table_) values_[std::string(option_name(spec))];
+    for (const abi::OptionSpec& spec : table_) declared_[std::string(option_name(spec))];
     if (!typed) {
-      values.clear();
-      const auto problems = read_options(table_, {options_.begin(), options_.end()}, values);
+      typed_values.clear();
+      const auto problems = read_options(table_, {options_.begin(), options_.end()}, typed_values);
       if (!problems.empty()) throw Failure(abi::Code::kInvalid, problems.front().key, problems.front().text);
     }
-    for (OptionValue& value : values) {
-      values_[std::string(option_name_of(value.key))].push_back(std::move(value));
+    for (OptionValue& value : typed_values) {
+      declared_[std::string(option_name_of(value.key))].push_back(std::move(value));
     }
   }
 
@@ -66,8 +66,8 @@ class Options {
   }
   // The elements of a list, in order.
   const std::vector<OptionValue>& list(std::string_view key) const {
-    const auto found = values_.find(key);
-    if (found == values_.end()) throw std::logic_error("option '" + std::string(key) + "' is not declared");
+    const auto found = declared_.find(key);
+    if (found == declared_.end()) throw std::logic_error("option '" + std::string(key) + "' is not declared");
     return found->second;
   }
   std::vector<std::string> strings(std::string_view key) const {
@@ -107,7 +107,7 @@ class Options {
 
   std::vector<abi::OptionSpec> table_;
   std::map<std::string, std::string, std::less<>> options_;
-  std::map<std::string, std::vector<OptionValue>, std::less<>> values_;  // of the table
+  std::map<std::string, std::vector<OptionValue>, std::less<>> declared_;  // of the table
 };
 
 }  // namespace sluice::sdk
