@@ -9,11 +9,14 @@
 
 namespace sluice::snapshot {
 
-Builder Builder::for_new_subscription() const {
+Builder Builder::for_new_subscription(const model::DetailsRequest& details) const {
   Builder out = *this;
   out.began_ = false;
   // The subscription that received the earlier changes reports their latency.
   out.triggers_.clear();
+  if (details == details_) return out;
+  out.details_ = details;
+  for (const auto& [name, ports] : published_) out.dirty_.insert(name);
   return out;
 }
 
@@ -135,7 +138,7 @@ bool Builder::frontend_passes(const std::unordered_set<model::ObjectName>& from,
 
 void Builder::absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into) {
   for (const model::ObjectName& name : take_dirty(store, deferred, into)) {
-    std::vector<store::ServicePort> resolved = store.resolve_service(name, family_);
+    std::vector<store::ServicePort> resolved = store.resolve_service(name, family_, details_);
 
     const auto before = published_.find(name);
     std::vector<ServicePortPtr> old;

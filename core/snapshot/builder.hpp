@@ -23,10 +23,12 @@ struct VersionedFacts {
 
 class Builder {
  public:
-  Builder(lib::Family family, std::unordered_set<model::ObjectName> all_services)
-      : family_(family), dirty_(std::move(all_services)) {}
-  // For another subscription of the family, which has received nothing yet. Both share the memory of service ports.
-  Builder for_new_subscription() const;
+  // `details`: what the service ports of the transactions have.
+  Builder(lib::Family family, std::unordered_set<model::ObjectName> all_services, model::DetailsRequest details = {})
+      : family_(family), details_(std::move(details)), dirty_(std::move(all_services)) {}
+  // For another subscription of the family, which has received nothing yet. Both share the memory of service ports, if
+  // these have the same details.
+  Builder for_new_subscription(const model::DetailsRequest& details) const;
 
   // A new version makes the next delta non-empty.
   void set_node_facts(const VersionedFacts& facts);
@@ -58,6 +60,7 @@ class Builder {
   std::uint64_t generation() const { return began_ ? generation_ : 0; }
   std::size_t service_port_count() const { return began_ ? service_port_count_ : 0; }
   lib::Family family() const { return family_; }
+  const model::DetailsRequest& details() const { return details_; }
 
  private:
   Transaction unsorted_delta(const store::Store& store, const model::Namespaces& deferred);
@@ -70,6 +73,7 @@ class Builder {
   void absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into);
 
   lib::Family family_;
+  model::DetailsRequest details_;
   bool began_ = false;
   std::uint64_t generation_ = 0;
   VersionedFacts facts_;

@@ -46,7 +46,7 @@ bool Describer::step(const store::Store& store, const Builder& builder) {
 
 void Describer::describe(const model::ObjectName& name, const store::Store& store, const Builder& builder) {
   std::vector<ServicePortPtr> delivered = builder.delivered(name);
-  for (store::ExplainedPort& now : store.explain_service(name, builder.family())) {
+  for (store::ExplainedPort& now : store.explain_service(name, builder.family(), builder.details())) {
     const auto had = std::find_if(delivered.begin(), delivered.end(),
                                   [&](const auto& one) { return one && one->key == now.port.key; });
     Progress progress = Progress::addition_pending;

@@ -48,6 +48,37 @@ abi::Endpoint endpoint(const store::Endpoint& from) {
   return out;
 }
 
+// FNV-1a and the final mix of SplitMix64. Other processes and nodes compute the same, so it must never change.
+std::uint64_t session_key(std::string_view text) {
+  std::uint64_t out = 0xcbf29ce484222325;
+  for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  out = (out ^ (out >> 30)) * 0xbf58476d1ce4e5b9;
+  out = (out ^ (out >> 27)) * 0x94d049bb133111eb;
+  out ^= out >> 31;
+  return out == 0 ? 1 : out;
+}
+
+abi::ServiceType service_type(model::ServiceType type) {
+  switch (type) {
+    case model::ServiceType::cluster_ip: return abi::ServiceType::kClusterIpService;
+    case model::ServiceType::node_port: return abi::ServiceType::kNodePortService;
+    case model::ServiceType::load_balancer: return abi::ServiceType::kLoadBalancerService;
+    case model::ServiceType::external_name: break;  // has no service ports
+  }
+  return abi::ServiceType::kUnknownService;
+}
+
+abi::EndpointDetails endpoint_details(const store::EndpointDetails& from) {
+  abi::EndpointDetails out{};
+  out.node_name = view(from.node.text());
+  out.zone = view(from.zone.text());
+  if (from.pod) {
+    out.pod_name = view(from.pod->name);
+    out.pod_uid = view(from.pod->uid);
+  }
+  return out;
+}
+
 template <class T>
 abi::ArrayView array(const T* data, std::size_t count) {
   return {count == 0 ? nullptr : data, count, sizeof(T), 0};
@@ -67,14 +98,24 @@ FlatTransaction::FlatTransaction(const Transaction& from) {
   std::size_t frontends = 0;
   std::size_t endpoints = 0;
   std::size_t ranges = 0;
+  std::size_t endpoint_details = 0;
+  std::size_t annotations = 0;
+  const model::Shared<model::Annotations>* last = nullptr;
   for (const auto& port : from.service_ports) {
     frontends += port->frontends.size();
     endpoints += port->endpoints.size();
     ranges += port->source_ranges.size();
+    if (!port->details) continue;
+    endpoint_details += port->details->endpoints.size();
+    if (!port->details->annotations || (last != nullptr && *last == port->details->annotations)) continue;
+    last = &port->details->annotations;
+    annotations += (*last)->size();
   }
   frontends_.reserve(frontends);
   endpoints_.reserve(endpoints);
   ranges_.reserve(ranges);
+  endpoint_details_.reserve(endpoint_details);
+  annotations_.reserve(annotations);
   service_ports_.reserve(from.service_ports.size());
   for (const auto& port : from.service_ports) service_ports_.push_back(flatten(*port));
   removed_.reserve(from.removed.size());
@@ -137,7 +178,28 @@ abi::ServicePort FlatTransaction::flatten(const store::ServicePort& from) {
   });
   out.source_ranges = append(ranges_, from.source_ranges, prefix);
   out.endpoints = append(endpoints_, from.endpoints, endpoint);
+  if (from.details) flatten_details(from, *from.details, out);
   return out;
+}
+
+void FlatTransaction::flatten_details(const store::ServicePort& from, const store::PortDetails& details,
+                                      abi::ServicePort& out) {
+  if (details.of_service) {
+    out.service_type = service_type(details.type);
+    out.app_protocol = view(details.app_protocol.text());
+    if (details.uid) out.service_uid = view(*details.uid);
+    out.session_key = session_key(details.uid ? *details.uid : from.key.service.to_string());
+  }
+  out.endpoint_details = append(endpoint_details_, details.endpoints, endpoint_details);
+  if (!details.annotations) return;
+  // Repeated for each port of a Service, they could take gigabytes.
+  if (!(last_annotations_ == details.annotations)) {
+    last_annotations_ = details.annotations;
+    last_annotations_view_ = append(annotations_, *details.annotations, [](const model::Annotation& one) {
+      return abi::Annotation{view(one.key), view(one.value)};
+    });
+  }
+  out.annotations = last_annotations_view_;
 }
 
 }  // namespace sluice::snapshot

@@ -24,14 +24,20 @@ class FlatTransaction {
  private:
   void flatten_node(const Transaction& from);
   abi::ServicePort flatten(const store::ServicePort& from);
+  void flatten_details(const store::ServicePort& from, const store::PortDetails& details, abi::ServicePort& out);
 
   abi::Transaction transaction_{};
   abi::NodeFacts node_{};
   std::vector<abi::ServicePort> service_ports_;
   std::vector<abi::ServicePortKey> removed_;
+  // Of the last service port: ports of one Service share them.
+  model::Shared<model::Annotations> last_annotations_;
+  abi::ArrayView last_annotations_view_{};
   // Flat pools with their final capacity reserved, so that views into them stay valid.
   std::vector<abi::Frontend> frontends_;
   std::vector<abi::Endpoint> endpoints_;
+  std::vector<abi::EndpointDetails> endpoint_details_;
+  std::vector<abi::Annotation> annotations_;  // of each Service once
   std::vector<abi::Prefix> ranges_;
   std::vector<abi::Address> node_port_addresses_;
   std::vector<abi::Address> local_addresses_;

@@ -46,14 +46,15 @@ void StoreThread::refresh_node_facts() {
 
 void StoreThread::promote_pending_settings() { queue_.put(PromoteSettings{}); }
 
-SubscriptionId StoreThread::subscribe(lib::Family family, OnPending on_pending, SettingsStage facts) {
+SubscriptionId StoreThread::subscribe(lib::Family family, OnPending on_pending, SettingsStage facts,
+                                      model::DetailsRequest details) {
   const SubscriptionId subscription = ++last_subscription_;
   auto callback = std::make_shared<PendingCallback>(std::move(on_pending));
   {
     const lib::Lock lock(pending_callbacks_mutex_);
     pending_callbacks_.emplace(subscription, std::move(callback));
   }
-  queue_.put(Subscribe{subscription, facts, family});
+  queue_.put(Subscribe{subscription, facts, family, std::move(details)});
   return subscription;
 }
 
@@ -193,8 +194,9 @@ const StoreThread::Subscription* StoreThread::oldest(lib::Family family) const {
 void StoreThread::handle(Subscribe& message) {
   const Subscription* const other = oldest(message.family);
   Subscription subscription{message.subscription, other != nullptr
-                                                      ? other->builder.for_new_subscription()
-                                                      : Builder(message.family, store_.service_names(message.family))};
+                                                      ? other->builder.for_new_subscription(message.details)
+                                                      : Builder(message.family, store_.service_names(message.family),
+                                                                message.details)};
   subscription.facts = message.facts;
   const std::size_t family = lib::family_index(message.family);
   if (subscription.facts == SettingsStage::pending) {
@@ -237,7 +239,7 @@ void StoreThread::drop_unsubscribed_changes() {
 
 void StoreThread::handle(Take& message) {
   std::shared_ptr<const Transaction> out;
-  if (Subscription* const subscription = find(message.subscription); subscription != nullptr && ready()) {
+  if (Subscription* const subscription = find(message.subscription); subscription != nullptr && ready(*subscription)) {
     service_cidr_wait_over_ = true;
     if (facts_are_stale()) update_facts();
     distribute(subscription->builder.family());
@@ -260,6 +262,8 @@ StoreStatus StoreThread::status_now() const {
   out.slices = store_.slice_count();
   out.endpoints = store_.endpoint_count();
   out.node = store_.node();
+  out.service_details = store_.list_details(model::ResourceKind::service);
+  out.endpoint_details = store_.list_details(model::ResourceKind::endpoint_slice);
   for (const auto family : lib::kFamilies) {
     if (const Subscription* const subscription = oldest(family)) {
       out.service_ports[lib::family_index(family)] = subscription->builder.service_port_count();
@@ -343,7 +347,7 @@ void StoreThread::notify() {
   if (!ready()) return;
   for (Subscription& subscription : subscriptions_) {
     // Notify the first time even without changes: an empty cluster needs the static rules.
-    if (subscription.notified && !subscription.builder.has_pending(store_)) continue;
+    if (!ready(subscription) || (subscription.notified && !subscription.builder.has_pending(store_))) continue;
     subscription.notified = true;
     notify(subscription);
   }

@@ -37,6 +37,13 @@ struct StoreStatus {
   std::size_t endpoints = 0;
   std::size_t service_ports[2] = {0, 0};  // by family_index; of the oldest subscription, 0 without one
   std::optional<model::Node> node;
+  // What the last lists of Services and EndpointSlices were decoded with.
+  model::WantedDetailsPtr service_details;
+  model::WantedDetailsPtr endpoint_details;
+
+  bool has_details(const model::DetailsRequest& request) const {
+    return model::covers(service_details, endpoint_details, request);
+  }
 };
 
 // A subscription delivers changes to one backend in one address family. Each has its own delivered state. Every
@@ -87,8 +94,10 @@ class StoreThread final : public model::EventSink {
   // [any thread except the store thread, also before start()] Opens a subscription whose first take is full.
   // `on_pending` [store thread, must not block] is called when there are changes to take, but not before everything is
   // listed. Its argument is the namespaces in which Services or slices changed. A second subscription of a family
-  // copies pointers only.
-  SubscriptionId subscribe(lib::Family family, OnPending on_pending, SettingsStage facts = SettingsStage::running);
+  // copies pointers only, if it has the same `details`. Its first transaction waits until the source has listed with
+  // these.
+  SubscriptionId subscribe(lib::Family family, OnPending on_pending, SettingsStage facts = SettingsStage::running,
+                           model::DetailsRequest details = {});
   // [any thread] The pending settings are running now: all subscriptions receive the same node facts.
   void promote_pending_settings();
   // [any thread except the store thread, also before start()] Afterwards `on_pending` is not called, and take() returns
@@ -119,6 +128,7 @@ class StoreThread final : public model::EventSink {
     SubscriptionId subscription;
     SettingsStage facts;
     lib::Family family;
+    model::DetailsRequest details;
   };
   struct Unsubscribe {
     SubscriptionId subscription;
@@ -192,6 +202,9 @@ class StoreThread final : public model::EventSink {
   std::vector<lib::Family> families_;
   VersionedFacts facts_[2][2];  // by family_index and SettingsStage
   std::uint64_t facts_version_ = 0;
+  bool ready(const Subscription& subscription) const {
+    return ready() && (subscription.builder.began() || store_.has_details(subscription.builder.details()));
+  }
   bool ready() const {
     return store_.synced() && facts_known_ && (store_.service_cidrs_known() || service_cidr_wait_over_);
   }

@@ -94,11 +94,11 @@ Endpoint endpoint_of(const Candidate& c) {
   return endpoint;
 }
 
-// Keeps those that a backend or connection tracking needs. All others take no connections and have none to drain.
+// Whether a backend needs it. All others take no connections and have none to drain.
+bool delivered(const Candidate& c) { return c.in_cluster || c.in_local || c.local || (c.serving && c.terminating); }
+
+// Keeps those that a backend or connection tracking needs.
 void keep_endpoints(const std::vector<Candidate>& candidates, ServicePort& port) {
-  const auto delivered = [](const Candidate& c) {
-    return c.in_cluster || c.in_local || c.local || (c.serving && c.terminating);
-  };
   const auto also_serving = [&](const Candidate& c) {
     return port.key.protocol == model::Protocol::udp && c.serving && !delivered(c);
   };
@@ -111,6 +111,38 @@ void keep_endpoints(const std::vector<Candidate>& candidates, ServicePort& port)
   };
   keep(delivered, port.endpoints);
   keep(also_serving, port.also_serving);
+}
+
+EndpointDetails details_of(const Candidate& c) {
+  EndpointDetails out;
+  if (c.record != nullptr) out.node = c.record->node;
+  if (c.details == nullptr) return out;
+  out.zone = c.details->zone;
+  out.pod = c.details->pod;
+  return out;
+}
+
+// REQUIRES: keep_endpoints() was called with the same arguments.
+void add_details(const model::Service& service, std::size_t index, const model::DetailsRequest& request,
+                 const std::vector<Candidate>& candidates, ServicePort& port) {
+  PortDetails out;
+  const model::ServiceDetails* const known = service.details.get();
+  if (request.services) {
+    out.of_service = true;
+    out.type = service.type;
+    if (known != nullptr) out.uid = known->uid;
+    if (known != nullptr && index < known->app_protocols.size()) out.app_protocol = known->app_protocols[index];
+  }
+  if (known != nullptr && !request.annotation_prefixes.empty()) {
+    out.annotations = known->annotations_for(request.annotation_prefixes);
+  }
+  if (request.endpoints) {
+    out.endpoints.reserve(port.endpoints.size());
+    for (const Candidate& c : candidates) {
+      if (delivered(c)) out.endpoints.push_back(details_of(c));
+    }
+  }
+  if (out != PortDetails()) port.details = model::Shared(std::move(out));
 }
 
 // The unused part of the limits of one Service in one family.
@@ -164,6 +196,7 @@ void each_port(const model::Service& service, lib::Family family, const SliceCac
     auto candidates = SliceCache::candidates(fits ? matches[i] : SliceCache::Matches(), node.name);
     port.has_any_endpoint = select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
     keep_endpoints(candidates, port);
+    if (node.details.any()) add_details(service, i, node.details, candidates, port);
     take(std::move(port), candidates);
   }
 }

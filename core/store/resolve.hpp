@@ -19,6 +19,7 @@ struct NodeView {
   std::string_view name;
   std::string_view zone;
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
+  model::DetailsRequest details{};  // which details service ports have
 };
 
 // Sorted by key; empty if the Service has no service ports in this family. Excludes addresses that `claims` (may be

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/details.hpp"
 #include "core/model/object_name.hpp"
 #include "core/model/service.hpp"
 #include "lib/ip.hpp"
@@ -54,6 +55,25 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+// Where an endpoint runs.
+struct EndpointDetails {
+  base::Symbol node;
+  base::Symbol zone;
+  model::Shared<model::Pod> pod;  // none: its target is no pod, or not known
+  bool operator==(const EndpointDetails&) const = default;
+};
+
+// What a backend asks for and what does not affect traffic.
+struct PortDetails {
+  bool of_service = false;  // whether `type`, `uid` and `app_protocol` have values
+  model::ServiceType type = model::ServiceType::cluster_ip;
+  base::Symbol app_protocol;
+  model::Shared<std::string> uid;
+  model::Shared<model::Annotations> annotations;
+  std::vector<EndpointDetails> endpoints;  // in the order of ServicePort::endpoints; empty: not asked for
+  bool operator==(const PortDetails&) const = default;
+};
+
 struct ServicePort {
   ServicePortKey key;
   lib::Family family = lib::Family::ipv4;
@@ -72,6 +92,8 @@ struct ServicePort {
   std::vector<Endpoint> also_serving;
   // Why the core withholds a part of the service port from backends; empty if it withholds nothing.
   std::string withheld;
+  // Beside the endpoints, so that they take no memory where no backend asks for them. None: no backend does.
+  model::Shared<PortDetails> details;
   bool operator==(const ServicePort&) const = default;
 };
 

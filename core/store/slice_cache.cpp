@@ -59,12 +59,12 @@ TextOrder text_order(lib::Family family, const std::array<std::uint8_t, 16>& add
 // An endpoint of one slice. Of several with the same address and port, a later one comes later.
 struct Record {
   TextOrder order;
-  const model::SliceEndpoint* endpoint;
-  std::uint32_t number;
+  std::uint32_t match;     // in the list of matches
+  std::uint32_t endpoint;  // in its slice
   std::uint16_t port;
 
   bool operator<(const Record& other) const {
-    return order != other.order ? order < other.order : number < other.number;
+    return std::tie(order, match, endpoint) < std::tie(other.order, other.match, other.endpoint);
   }
 };
 
@@ -72,17 +72,20 @@ struct Record {
 
 SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
   Affected affected;
+  bool same_traffic = false;
   if (const auto owner = owner_of_.find(slice.name); owner != owner_of_.end()) {
     Entry& old = services_.at(owner->second).slices.at(slice.name.name);
     old.epoch = epoch_;
-    if (old.slice == slice) return affected;
+    same_traffic = old.slice.same_traffic(slice);
+    if (same_traffic && old.slice.details == slice.details) return affected;
     // Moved to another Service or family.
     if (!(old.slice.service == slice.service && old.slice.family == slice.family)) erase(slice.name, affected);
   }
   affected.services.emplace_back(slice.service, slice.family);
   owner_of_[slice.name] = slice.service;
   PerService& service = services_[slice.service];
-  if (slice.trigger_time && *slice.trigger_time >= started_) {
+  // A change of details has no trigger time of its own.
+  if (!same_traffic && slice.trigger_time && *slice.trigger_time >= started_) {
     TriggerTimes& times = service.trigger_times[lib::family_index(slice.family)];
     if (times.size() < kMostTriggerTimes) times.push_back(*slice.trigger_time);
   }
@@ -155,10 +158,11 @@ std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::strin
   std::size_t count = 0;
   for (const Match& match : matches) count += match.slice->endpoints.size();
   records.reserve(count);
-  for (const Match& match : matches) {
-    for (const model::SliceEndpoint& endpoint : match.slice->endpoints) {
-      records.push_back({text_order(match.slice->family, endpoint.address, match.port), &endpoint,
-                         static_cast<std::uint32_t>(records.size()), match.port});
+  for (std::uint32_t i = 0; i < matches.size(); ++i) {
+    const model::EndpointSlice& slice = *matches[i].slice;
+    for (std::uint32_t at = 0; at < slice.endpoints.size(); ++at) {
+      records.push_back(
+          {text_order(slice.family, slice.endpoints[at].address, matches[i].port), i, at, matches[i].port});
     }
   }
   std::sort(records.begin(), records.end());
@@ -168,7 +172,8 @@ std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::strin
   out.reserve(records.size());
   const TextOrder* previous = nullptr;
   for (const Record& record : records) {
-    const model::SliceEndpoint& endpoint = *record.endpoint;
+    const model::EndpointSlice& slice = *matches[record.match].slice;
+    const model::SliceEndpoint& endpoint = slice.endpoints[record.endpoint];
     const bool is_new = previous == nullptr || *previous != record.order;
     previous = &record.order;
     if (!is_new && endpoint.terminating) continue;
@@ -183,6 +188,7 @@ std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::strin
     candidate.serving = endpoint.serving;
     candidate.terminating = endpoint.terminating;
     candidate.record = &endpoint;
+    candidate.details = slice.details ? &(*slice.details)[record.endpoint] : nullptr;
   }
   return out;
 }

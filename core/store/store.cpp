@@ -53,20 +53,22 @@ std::vector<lib::IpPrefix> Store::service_cidrs(lib::Family family) const {
   return known ? service_cidrs_.ranges(family) : std::vector<lib::IpPrefix>();
 }
 
-NodeView Store::node_view() const {
-  return {node_name_, node_ ? std::string_view(node_->zone) : std::string_view(), options_.external_ips};
+NodeView Store::node_view(const model::DetailsRequest& details) const {
+  return {node_name_, node_ ? std::string_view(node_->zone) : std::string_view(), options_.external_ips, details};
 }
 
-std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, lib::Family family) const {
+std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, lib::Family family,
+                                                const model::DetailsRequest& details) const {
   const model::Service* service = services_.find(name);
   return service == nullptr ? std::vector<ServicePort>()
-                            : resolve(*service, family, slices_, node_view(), &services_.claims());
+                            : resolve(*service, family, slices_, node_view(details), &services_.claims());
 }
 
-std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, lib::Family family) const {
+std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, lib::Family family,
+                                                  const model::DetailsRequest& details) const {
   const model::Service* service = services_.find(name);
   return service == nullptr ? std::vector<ExplainedPort>()
-                            : explain(*service, family, slices_, node_view(), &services_.claims());
+                            : explain(*service, family, slices_, node_view(details), &services_.claims());
 }
 
 bool Store::on(const model::ListBegin& event) {
@@ -107,6 +109,7 @@ bool Store::on(const model::ListEnd& event) {
     }
   }
   listed_[static_cast<std::size_t>(event.kind)] = true;
+  details_[static_cast<std::size_t>(event.kind)] = event.details;
   return changed;
 }
 

@@ -88,10 +88,22 @@ class Store {
   // Services that have service ports in `family`.
   std::unordered_set<model::ObjectName> service_names(lib::Family family) const;
 
-  std::vector<ServicePort> resolve_service(const model::ObjectName& name, lib::Family family) const;
+  // What the last list of this kind was decoded with; null: nothing.
+  const model::WantedDetailsPtr& list_details(model::ResourceKind kind) const {
+    return details_[static_cast<std::size_t>(kind)];
+  }
+  // Whether the objects were listed with what `request` asks for.
+  bool has_details(const model::DetailsRequest& request) const {
+    return model::covers(list_details(model::ResourceKind::service), list_details(model::ResourceKind::endpoint_slice),
+                         request);
+  }
+
+  std::vector<ServicePort> resolve_service(const model::ObjectName& name, lib::Family family,
+                                           const model::DetailsRequest& details = {}) const;
 
   // Like resolve_service(), with the reasons.
-  std::vector<ExplainedPort> explain_service(const model::ObjectName& name, lib::Family family) const;
+  std::vector<ExplainedPort> explain_service(const model::ObjectName& name, lib::Family family,
+                                             const model::DetailsRequest& details = {}) const;
   // Null if there is no such Service.
   const model::Service* find_service(const model::ObjectName& name) const { return services_.find(name); }
   // The Service to which the address and port belongs; null if no Service lists it.
@@ -114,7 +126,7 @@ class Store {
   std::size_t endpoint_count() const { return slices_.endpoint_count(); }
 
  private:
-  NodeView node_view() const;
+  NodeView node_view(const model::DetailsRequest& details) const;
   bool on(const model::ListBegin& event);
   bool on(const model::ListEnd& event);
   bool on(model::Upsert& event);
@@ -138,7 +150,8 @@ class Store {
   bool node_in_list_ = false;
   ServiceCidrSet service_cidrs_;
   std::uint64_t service_cidrs_version_ = 0;
-  bool listed_[model::kResourceKinds.size()] = {};  // by ResourceKind
+  bool listed_[model::kResourceKinds.size()] = {};                 // by ResourceKind
+  model::WantedDetailsPtr details_[model::kResourceKinds.size()] = {};  // by ResourceKind: of the last list
   std::unordered_set<model::ObjectName> dirty_[2];
   model::Namespaces changed_namespaces_[2];
   std::unordered_set<model::ObjectName> pending_services_[2];

@@ -20,16 +20,17 @@ namespace sluice::store {
 struct Candidate {
   std::array<std::uint8_t, 16> address{};
   std::uint16_t port = 0;
-  base::Symbol zone_hints;
-  base::Symbol node_hints;
   bool local = false;
   bool ready = false;
   bool serving = false;
   bool terminating = false;
-  const model::SliceEndpoint* record = nullptr;  // in the slice cache, valid until it changes; null: no such record
   // Results of select_endpoints.
   bool in_cluster = false;
   bool in_local = false;
+  base::Symbol zone_hints;
+  base::Symbol node_hints;
+  const model::SliceEndpoint* record = nullptr;  // in the slice cache, valid until it changes; null: no such record
+  const model::EndpointDetails* details = nullptr;  // of the record; null: not kept
 };
 
 struct PolicyInput {

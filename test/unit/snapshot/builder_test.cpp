@@ -32,6 +32,9 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(pending_changes_use_bounded_memory);
   CPPUNIT_TEST(pending_services_are_counted_once);
   CPPUNIT_TEST(new_subscription_omits_earlier_trigger_times);
+  CPPUNIT_TEST(details_change_only_transactions_that_have_them);
+  CPPUNIT_TEST(a_changed_application_protocol_is_a_change_of_its_port);
+  CPPUNIT_TEST(new_subscription_has_its_own_details);
   CPPUNIT_TEST(deferred_namespaces_wait_for_the_next_transaction);
   CPPUNIT_TEST(deferred_namespace_without_changes_is_not_partial);
   CPPUNIT_TEST(address_takeover_is_one_transaction);
@@ -64,6 +67,56 @@ class BuilderTest : public CppUnit::TestFixture {
     auto service = test::service(name);
     store_.apply(model::Upsert{service});
     store_.apply(model::Upsert{test::slice(name + "-x", {{"10.180.0.1", "N"}}, name)});
+  }
+
+  void add_with_details(const std::string& name, const std::string& value, const std::string& pod) {
+    store_.apply(model::Upsert{test::with_details(test::service(name), value)});
+    store_.apply(model::Upsert{test::with_pods(test::slice(name + "-x", {{"10.180.0.1", "N"}}, name), {pod})});
+  }
+
+  void details_change_only_transactions_that_have_them() {
+    Builder details(Family::ipv4, {}, test::all_details());
+    details.set_node_facts({std::make_shared<const NodeFacts>(), 1});
+    const auto take = [&] {
+      auto changes = store_.take_changes(Family::ipv4);
+      builder_.note(changes);
+      details.note(changes);
+      return std::pair(names(builder_.delta(store_)).size(), names(details.delta(store_)).size());
+    };
+    add_with_details("a", "1", "p");
+    CPPUNIT_ASSERT(take() == std::pair(std::size_t(1), std::size_t(1)));
+    add_with_details("a", "2", "p");
+    CPPUNIT_ASSERT(take() == std::pair(std::size_t(0), std::size_t(1)));
+    add_with_details("a", "2", "q");
+    CPPUNIT_ASSERT(take() == std::pair(std::size_t(0), std::size_t(1)));
+    add("a");
+    CPPUNIT_ASSERT(take() == std::pair(std::size_t(0), std::size_t(1)));
+  }
+
+  void a_changed_application_protocol_is_a_change_of_its_port() {
+    builder_ = Builder(Family::ipv4, {}, test::all_details());
+    auto service = test::service("a");
+    service.ports.push_back({base::Symbol("p81"), model::Protocol::tcp, 81, 0});
+    store_.apply(model::Upsert{test::with_details(service)});
+    setUp();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), delta().service_ports.size());
+    model::ServiceDetails changed = *test::with_details(service).details;
+    changed.app_protocols[1] = base::Symbol("grpc");
+    service.details = model::Shared(changed);
+    store_.apply(model::Upsert{service});
+    CPPUNIT_ASSERT((names(delta()) == std::vector<std::string>{"ns1/a:p81"}));
+  }
+
+  void new_subscription_has_its_own_details() {
+    add_with_details("a", "1", "p");
+    CPPUNIT_ASSERT(!full().service_ports.at(0)->details);
+    Builder with = builder_.for_new_subscription(test::all_details());
+    const auto first = with.full(store_);
+    CPPUNIT_ASSERT_EQUAL(std::string("p"), first.service_ports.at(0)->details->endpoints.at(0).pod->name);
+    Builder without = with.for_new_subscription({});
+    CPPUNIT_ASSERT(!without.full(store_).service_ports.at(0)->details);
+    Builder same = with.for_new_subscription(test::all_details());
+    CPPUNIT_ASSERT(same.full(store_).service_ports.at(0) == first.service_ports.at(0));  // shares memory
   }
 
   void delta_has_only_changed_service_ports() {
@@ -267,7 +320,7 @@ class BuilderTest : public CppUnit::TestFixture {
     add("a");
     add("b");
     const auto first = full();
-    Builder other = builder_.for_new_subscription();
+    Builder other = builder_.for_new_subscription({});
     CPPUNIT_ASSERT(!other.began());
     CPPUNIT_ASSERT(other.delivered_names().empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), other.generation());
@@ -284,7 +337,7 @@ class BuilderTest : public CppUnit::TestFixture {
   void later_changes_reach_both_subscriptions() {
     add("a");
     delta();
-    Builder other = builder_.for_new_subscription();
+    Builder other = builder_.for_new_subscription({});
     add("b");
     store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
     const auto changes = store_.take_changes(Family::ipv4);
@@ -300,7 +353,7 @@ class BuilderTest : public CppUnit::TestFixture {
   void subscriptions_have_independent_deltas() {
     add("a");
     delta();
-    Builder other = builder_.for_new_subscription();
+    Builder other = builder_.for_new_subscription({});
     other.full(store_);
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.2.1"}}, "a")});
     auto changes = store_.take_changes(Family::ipv4);
@@ -347,7 +400,7 @@ class BuilderTest : public CppUnit::TestFixture {
     store::Changes changes = store_.take_changes(Family::ipv4);
     changes.triggers.resize(1);
     builder_.note(changes);
-    Builder other = builder_.for_new_subscription();
+    Builder other = builder_.for_new_subscription({});
     builder_.note(changes);
     other.note(changes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.full(store_).trigger_times.size());

@@ -175,6 +175,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(late_subscription_receives_full_then_deltas);
   CPPUNIT_TEST(subscription_after_unsubscribe_starts_with_full);
   CPPUNIT_TEST(subscription_waits_for_initial_lists);
+  CPPUNIT_TEST(subscription_waits_for_lists_with_its_details);
   CPPUNIT_TEST(services_are_described_with_their_progress);
   CPPUNIT_TEST(long_description_does_not_block_requests);
   CPPUNIT_TEST(closed_subscription_receives_nothing);
@@ -480,6 +481,43 @@ class StoreThreadTest : public CppUnit::TestFixture {
     harness.thread().status();  // the store thread no longer uses variables of this function
     CPPUNIT_ASSERT_EQUAL(std::size_t(1000), ports);
     CPPUNIT_ASSERT(answered_in_between);
+  }
+
+  void subscription_waits_for_lists_with_its_details() {
+    StoreHarness harness(false);
+    harness.list_other_resources();
+    harness.put("cart", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), harness.take(harness.subscription()));
+    std::atomic<int> notified{0};
+    const SubscriptionId other = harness.thread().subscribe(
+        Family::ipv4, [&](const model::Namespaces&) { ++notified; }, SettingsStage::running, test::all_details());
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), harness.take(other));
+    for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice}) {
+      CPPUNIT_ASSERT(!harness.thread().status().has_details(test::all_details()));
+      CPPUNIT_ASSERT_EQUAL(0, (harness.notifications(), notified.load()));
+      harness.deliver(model::ListBegin{kind});
+      if (kind == ResourceKind::service) {
+        auto cart = test::service("cart");
+        cart.cluster_ips = {*lib::IpAddress::parse("172.30.1.99")};
+        harness.deliver(model::Upsert{test::with_details(cart)});
+      } else {
+        harness.deliver(
+            model::Upsert{test::with_pods(test::slice("cart-x", {{"10.180.0.1"}}, "cart"), {"pod"})});
+      }
+      harness.deliver(model::ListEnd{kind, test::wanted(test::all_details())});
+    }
+    CPPUNIT_ASSERT(harness.thread().status().has_details(test::all_details()));
+    harness.notifications();
+    CPPUNIT_ASSERT(notified > 0);
+    const auto taken = harness.thread().take(other, false);
+    CPPUNIT_ASSERT(taken->full);
+    CPPUNIT_ASSERT_EQUAL(std::string("pod"), taken->service_ports.at(0)->details->endpoints.at(0).pod->name);
+    CPPUNIT_ASSERT_EQUAL(std::string("2 cart"), harness.described(other));  // nothing is pending
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), harness.take(harness.subscription()));  // nothing it has has changed
+    harness.list_other_resources();  // later lists without details do not stop it
+    CPPUNIT_ASSERT_EQUAL(std::string("delta -cart"), harness.take(other));
+    harness.close(other);
+    harness.notifications();
   }
 
   void closed_subscription_receives_nothing() {

@@ -59,6 +59,35 @@ inline model::EndpointSlice slice(const std::string& name, const std::vector<End
   return out;
 }
 
+// Zone and pod of each endpoint: "zone/pod" → UID "uid-pod".
+inline model::EndpointSlice with_pods(model::EndpointSlice slice, const std::vector<std::string>& pods) {
+  std::vector<model::EndpointDetails> details;
+  for (const auto& pod : pods) details.push_back({base::Symbol("zone"), model::Shared(model::Pod{pod, "uid-" + pod})});
+  slice.details = model::Shared(std::move(details));
+  return slice;
+}
+
+// UID "uid-<name>", application protocol and annotations of the prefix a.example/.
+inline model::Service with_details(model::Service service, const std::string& value = "1",
+                                   const std::string& app_protocol = "http") {
+  model::ServiceDetails details;
+  details.uid = model::Shared("uid-" + service.name.name);
+  for (std::size_t i = 0; i < service.ports.size(); ++i) details.app_protocols.emplace_back(app_protocol);
+  details.annotations.push_back(
+      {base::Symbol("a.example/"), model::Shared(model::Annotations{{"a.example/x", value}})});
+  service.details = model::Shared(std::move(details));
+  return service;
+}
+
+// Everything that with_details() and with_pods() have.
+inline model::DetailsRequest all_details() { return {true, true, base::Symbol("a.example/")}; }
+
+inline model::WantedDetailsPtr wanted(const model::DetailsRequest& request) {
+  model::WantedDetails out;
+  out.add(request);
+  return std::make_shared<const model::WantedDetails>(std::move(out));
+}
+
 inline model::Node node(const std::string& name = "N", const std::string& zone = "a") {
   model::Node out;
   out.name = name;

@@ -43,6 +43,8 @@ class SliceCacheTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(port_name_protocol_and_family_must_match);
   CPPUNIT_TEST(own_node_is_local_and_empty_node_name_is_not);
   CPPUNIT_TEST(trigger_times_are_kept_until_taken_and_dropped_on_removal);
+  CPPUNIT_TEST(a_change_of_details_has_no_trigger_time);
+  CPPUNIT_TEST(candidates_have_the_details_of_their_record);
   CPPUNIT_TEST(counts_endpoints);
   CPPUNIT_TEST_SUITE_END();
 
@@ -105,6 +107,26 @@ class SliceCacheTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(merged[0].ready);
       CPPUNIT_ASSERT(!merged[0].terminating);
     }
+  }
+
+  void a_change_of_details_has_no_trigger_time() {
+    SliceCache cache;
+    auto one = slice("a", {{"10.0.1.1"}});
+    one.trigger_time = std::chrono::system_clock::now() + std::chrono::seconds(1);
+    cache.upsert(one);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), cache.upsert(test::with_pods(one, {"p"})).services.size());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), lib::Family::ipv4).empty());
+  }
+
+  void candidates_have_the_details_of_their_record() {
+    SliceCache cache;
+    cache.upsert(test::with_pods(slice("a", {{"10.0.1.2"}, {"10.0.1.1"}}), {"p2", "p1"}));
+    cache.upsert(slice("b", {{"10.0.1.3"}}));
+    const auto found = candidates(cache, "svc1", lib::Family::ipv4, "p80", model::Protocol::tcp, "N");
+    CPPUNIT_ASSERT_EQUAL(std::string("p1"), found.at(0).details->pod->name);
+    CPPUNIT_ASSERT_EQUAL(std::string("p2"), found.at(1).details->pod->name);
+    CPPUNIT_ASSERT(found.at(2).details == nullptr);
   }
 
   void identical_slice_affects_nothing() {

@@ -34,6 +34,8 @@ class StoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_that_turns_external_name_loses_its_ports);
   CPPUNIT_TEST(unusable_object_keeps_its_last_good_state);
   CPPUNIT_TEST(other_nodes_are_ignored);
+  CPPUNIT_TEST(changed_details_are_changes);
+  CPPUNIT_TEST(lists_say_which_details_they_have);
   CPPUNIT_TEST(changes_are_counted_as_kube_proxy_does);
   CPPUNIT_TEST(trigger_times_belong_to_a_family);
   CPPUNIT_TEST(trigger_times_are_bounded);
@@ -72,6 +74,35 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), store.counters().events);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().no_op);
+  }
+
+  void changed_details_are_changes() {
+    Store store("N");
+    const auto slice = test::slice("a", {{"10.0.1.1"}});
+    const auto take = [&] { return store.take_changes(Family::ipv4).dirty.size(); };
+    store.apply(model::Upsert{test::with_details(test::service())});
+    store.apply(model::Upsert{test::with_pods(slice, {"p"})});
+    take();
+    store.apply(model::Upsert{test::with_details(test::service())});
+    store.apply(model::Upsert{test::with_pods(slice, {"p"})});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), take());
+    store.apply(model::Upsert{test::with_details(test::service(), "2")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), take());
+    store.apply(model::Upsert{test::with_pods(slice, {"q"})});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), take());
+    store.apply(model::Upsert{slice});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), take());
+  }
+
+  void lists_say_which_details_they_have() {
+    Store store("N");
+    CPPUNIT_ASSERT(store.has_details({}) && !store.has_details(test::all_details()));
+    store.apply(model::ListEnd{ResourceKind::service, test::wanted(test::all_details())});
+    CPPUNIT_ASSERT(!store.has_details(test::all_details()));
+    store.apply(model::ListEnd{ResourceKind::endpoint_slice, test::wanted(test::all_details())});
+    CPPUNIT_ASSERT(store.has_details(test::all_details()));
+    list(store, ResourceKind::service);
+    CPPUNIT_ASSERT(!store.has_details(test::all_details()));
   }
 
   void changes_are_counted_as_kube_proxy_does() {  // BEH 10.4
