@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/log_messages.hpp"
+#include "core/lifecycle/backend_details.hpp"
 #include "lib/text.hpp"
 
 namespace sluice::daemon {
@@ -67,6 +68,9 @@ lib::Status BackendStart::start(const config::Settings& settings) {
   auto plugin = backends_.load(settings);
   if (!plugin) return plugin.status();
   start_trace_.backend_loaded();
+  model::WantedDetails details;
+  details.add(lifecycle::details_of(**plugin));
+  delivery_.set_details(std::make_shared<const model::WantedDetails>(std::move(details)));
   delivery_.set_service_cidrs((*plugin)->has(abi::kFeatureServiceCidrs), settings);
   const auto support = backends_.start(settings, std::move(*plugin));
   if (!support) return support.status();

@@ -4,6 +4,7 @@
 #include "core/daemon/delivery.hpp"
 
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "core/daemon/build_info.hpp"
@@ -13,6 +14,9 @@ namespace {
 
 // How long the shutdown waits for the last events.
 constexpr std::chrono::seconds kEventTimeout{2};
+// How long a swap waits for the lists that its new backend needs.
+constexpr std::chrono::seconds kListTimeout{60};
+constexpr std::chrono::milliseconds kListPollInterval{5};
 
 }  // namespace
 
@@ -58,6 +62,20 @@ void Delivery::stop_source() {
 void Delivery::set_service_cidrs(bool wanted, const config::Settings& settings) {
   source_.set_service_cidrs(wanted);
   store_.set_options({.external_ips = settings.allow_external_ips, .service_cidrs = wanted});
+}
+
+lib::Status Delivery::await_details(const model::DetailsRequest& request,
+                                    const lifecycle::BackendRun::KeepWaiting& keep_waiting) {
+  const auto until = std::chrono::steady_clock::now() + kListTimeout;
+  while (!store_.published().has_details(request)) {
+    if (!keep_waiting()) return lib::unavailable("the daemon is shutting down");
+    if (std::chrono::steady_clock::now() >= until) {
+      return lib::unavailable("timeout: no complete list of Services and EndpointSlices from " +
+                              source_.status().detail + " with the details that the backend asks for");
+    }
+    std::this_thread::sleep_for(kListPollInterval);
+  }
+  return {};
 }
 
 void Delivery::refresh() {

@@ -35,6 +35,9 @@ class Delivery final : public lifecycle::BackendPart::Host {
   // lifecycle::BackendPart::Host
   lib::Status check(const config::Settings& settings) override { return node_.check(settings); }
   void set_service_cidrs(bool wanted, const config::Settings& settings) override;
+  void set_details(const model::WantedDetailsPtr& wanted) override { source_.set_details(wanted); }
+  lib::Status await_details(const model::DetailsRequest& request,
+                            const lifecycle::BackendRun::KeepWaiting& keep_waiting) override;
   void refresh() override;
 
  private:

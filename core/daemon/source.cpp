@@ -33,6 +33,7 @@ class Manifests final : public Source {
   lib::Status start() override { return source_.start(); }
   void stop() override { source_.stop(); }
   std::string detail() const override { return path_; }
+  void set_details(const model::WantedDetailsPtr& wanted) override { source_.set_details(wanted); }
 
   std::vector<observe::ResourceStatus> status() const override {
     const kube::ManifestsStatus now = source_.status();
@@ -81,6 +82,7 @@ class ApiServer final : public Source {
   void stop() override { source_.stop(); }
   kube::Transport* transport() override { return &source_.transport(); }
   void set_service_cidrs(bool wanted) override { source_.set_service_cidrs(wanted); }
+  void set_details(const model::WantedDetailsPtr& wanted) override { source_.set_details(wanted); }
   std::vector<std::string> files() const override { return files_; }
   std::string detail() const override { return detail_; }
 

@@ -34,6 +34,9 @@ class Source {
   // [any thread] Whether to deliver ServiceCIDRs. After it returns from set_service_cidrs(false), none are delivered.
   // No effect on sources that always deliver them.
   virtual void set_service_cidrs(bool) {}
+  // [any thread] Sets the details to deliver; null: none. After a change, Services and EndpointSlices are listed again
+  // with the new ones. No effect on sources without details.
+  virtual void set_details(const model::WantedDetailsPtr&) {}
   // Files whose change needs a reload: the kubeconfig first, then the certificates it names. Without tokens, which
   // change often and are read again by the client.
   virtual std::vector<std::string> files() const { return {}; }

@@ -59,7 +59,7 @@ kube::Transport* SourcePart::transport() {
 }
 
 void SourcePart::set_service_cidrs(bool wanted) {
-  const lib::Lock no_replacement(service_cidrs_mutex_);
+  const lib::Lock no_replacement(wanted_mutex_);
   std::shared_ptr<Source> source;
   {
     const lib::Lock lock(mutex_);
@@ -68,6 +68,17 @@ void SourcePart::set_service_cidrs(bool wanted) {
   }
   // Without mutex_, because it waits for a delivery in progress.
   if (source) source->set_service_cidrs(wanted);
+}
+
+void SourcePart::set_details(const model::WantedDetailsPtr& wanted) {
+  const lib::Lock no_replacement(wanted_mutex_);
+  std::shared_ptr<Source> source;
+  {
+    const lib::Lock lock(mutex_);
+    details_ = wanted;
+    source = running_.source;
+  }
+  if (source) source->set_details(wanted);
 }
 
 SourceStatus SourcePart::status() const {
@@ -168,14 +179,17 @@ reload::Committed SourcePart::commit() {
   const std::string detail = next.source->detail();
   const std::shared_ptr<Source> source = next.source;
   {
-    const lib::Lock no_set_service_cidrs(service_cidrs_mutex_);
+    const lib::Lock no_change(wanted_mutex_);
     bool service_cidrs = false;
+    model::WantedDetailsPtr details;
     {
       const lib::Lock lock(mutex_);
       service_cidrs = service_cidrs_;
+      details = details_;
     }
     // They may have changed since the source was created.
     source->set_service_cidrs(service_cidrs);
+    source->set_details(details);
     const lib::Lock lock(mutex_);
     running_ = std::move(next);
   }

@@ -63,6 +63,8 @@ class SourcePart final : public reload::ReloadPart {
 
   // [any thread] Applies to this source and to later ones. May wait for the sink, and for a replacement.
   void set_service_cidrs(bool wanted);
+  // [any thread] The same for the details that the source delivers; null: none.
+  void set_details(const model::WantedDetailsPtr& wanted);
   // [any thread] Never waits for a source, or for a replacement.
   SourceStatus status() const;
   // [any thread] The files whose change needs a reload, with the digests of the content in use.
@@ -96,12 +98,13 @@ class SourcePart final : public reload::ReloadPart {
   bool stopped_ = false;
   std::optional<Running> prepared_;  // reload thread; without a source, only the files have changed
 
-  // Held during Source::set_service_cidrs(), to exclude a replacement. Taken before mutex_.
-  lib::Mutex service_cidrs_mutex_;
+  // Held during Source::set_service_cidrs() and set_details(), to exclude a replacement. Taken before mutex_.
+  lib::Mutex wanted_mutex_;
   // Held only for copies, because a metrics scrape locks it.
   mutable lib::Mutex mutex_;
   Running running_ SLUICE_GUARDED_BY(mutex_);
-  bool service_cidrs_ SLUICE_GUARDED_BY(mutex_) = false;  // changes under both mutexes
+  bool service_cidrs_ SLUICE_GUARDED_BY(mutex_) = false;    // changes under both mutexes
+  model::WantedDetailsPtr details_ SLUICE_GUARDED_BY(mutex_);  // the same
 };
 
 }  // namespace sluice::daemon

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/base/log_messages.hpp"
+#include "core/lifecycle/backend_details.hpp"
 #include "core/reload/settings_diff.hpp"
 
 namespace sluice::lifecycle {
@@ -17,16 +18,26 @@ std::string seconds(double value) {
   return out;
 }
 
-// The new backend receives ServiceCIDRs, with the settings that are still running, before it subscribes.
-class ServiceCidrs final : public SwapHooks {
+// Provides what the new backend needs before it subscribes, with the settings that are still running.
+class Provision final : public SwapHooks {
  public:
-  ServiceCidrs(BackendPart::Host& host, const config::Settings& running) : host_(host), running_(running) {}
+  Provision(BackendPart::Host& host, const plugin::Plugin& old, const config::Settings& running)
+      : host_(host), old_(details_of(old)), running_(running) {}
+  lib::Status provide_details(const plugin::Plugin& plugin, const BackendRun::KeepWaiting& keep_waiting) override {
+    const model::DetailsRequest request = details_of(plugin);
+    model::WantedDetails both;
+    both.add(old_);
+    both.add(request);
+    host_.set_details(std::make_shared<const model::WantedDetails>(std::move(both)));
+    return host_.await_details(request, keep_waiting);
+  }
   void before_subscribe(const plugin::Plugin& plugin) override {
     if (plugin.has(abi::kFeatureServiceCidrs)) host_.set_service_cidrs(true, running_);
   }
 
  private:
   BackendPart::Host& host_;
+  const model::DetailsRequest old_;  // which still receives transactions
   const config::Settings& running_;
 };
 
@@ -41,8 +52,9 @@ lib::Status BackendPart::prepare(const config::Settings& from, const config::Set
   if (auto status = host_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {
     set_swap_settings(std::make_shared<const config::Settings>(to));
-    ServiceCidrs service_cidrs(host_, from);
-    auto result = backends_.swap(to, service_cidrs);
+    Provision provision(host_, backends_.active_run()->plugin(), from);
+    auto result = backends_.swap(to, provision);
+    restore_details();
     const bool wanted = backends_.active_run()->plugin().has(abi::kFeatureServiceCidrs);
     if (!wanted) host_.set_service_cidrs(false, from);
     if (!result.status.ok()) {
@@ -76,6 +88,12 @@ reload::Committed BackendPart::commit() {
   to_.reset();
   swapped_.reset();
   return out;
+}
+
+void BackendPart::restore_details() {
+  model::WantedDetails wanted;
+  wanted.add(details_of(backends_.active_run()->plugin()));
+  host_.set_details(std::make_shared<const model::WantedDetails>(std::move(wanted)));
 }
 
 void BackendPart::set_swap_settings(std::shared_ptr<const config::Settings> settings) {

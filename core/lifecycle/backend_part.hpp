@@ -28,6 +28,11 @@ class BackendPart final : public reload::ReloadPart {
     // Called with true before a backend that needs ServiceCIDRs subscribes, and with false after a backend that does
     // not need them has subscribed.
     virtual void set_service_cidrs(bool wanted, const config::Settings& settings) = 0;
+    // Sets the details that the source delivers; null: none. A change makes it list again.
+    virtual void set_details(const model::WantedDetailsPtr& wanted) = 0;
+    // Waits until it has listed with what `request` asks for. `keep_waiting` returns false to abort the wait.
+    virtual lib::Status await_details(const model::DetailsRequest& request,
+                                      const BackendRun::KeepWaiting& keep_waiting) = 0;
     // Recomputes the node facts with the active settings.
     virtual void refresh() = 0;
   };
@@ -48,6 +53,8 @@ class BackendPart final : public reload::ReloadPart {
   }
 
  private:
+  // The source delivers the details that the active backend asks for.
+  void restore_details();
   void set_swap_settings(std::shared_ptr<const config::Settings> settings);
 
   Backends& backends_;

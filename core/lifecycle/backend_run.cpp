@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/lifecycle/backend_details.hpp"
 #include "core/lifecycle/descriptor_keeper.hpp"
 #include "sluice/sdk/claims.hpp"
 
@@ -104,7 +105,7 @@ void BackendRun::subscribe(snapshot::SettingsStage facts) {
   for (const auto& of : families_) {
     sync::SyncLoop* const loop = of->loop.get();
     of->subscription = of->store.subscribe(
-        of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts);
+        of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts, details_of(plugin()));
     // The store may have notified of existing objects before take() knew the subscription.
     if (of->store.published().synced) loop->request();
   }

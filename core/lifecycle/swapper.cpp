@@ -68,6 +68,7 @@ class Swapper::Attempt {
     if (auto status = enter(Step::load); !status.ok()) return status;
     auto plugin = host_.load(to_);
     if (!plugin) return plugin.status();
+    if (auto status = hooks_.provide_details(**plugin, watch()); !status.ok()) return status;
     if (auto status = probe(*plugin); !status.ok()) return status;
     if (auto status = claim(); !status.ok()) return status;
     if (auto status = hold(); !status.ok()) return status;

@@ -26,6 +26,9 @@ namespace sluice::lifecycle {
 class SwapHooks {
  public:
   virtual ~SwapHooks() = default;
+  // After the plugin was loaded, while the old backend serves: makes the source list with the details that the new
+  // backend asks for, and waits until it has. `keep_waiting` returns false to abort the wait.
+  virtual lib::Status provide_details(const plugin::Plugin& plugin, const BackendRun::KeepWaiting& keep_waiting) = 0;
   // Before the new backend subscribes: provides the objects that its plugin needs, such as ServiceCIDRs.
   virtual void before_subscribe(const plugin::Plugin& plugin) = 0;
 };

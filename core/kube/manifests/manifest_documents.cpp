@@ -65,8 +65,12 @@ struct Document {
 
 class FileReader {
  public:
-  FileReader(const std::string& path, const std::string& text, const std::string& node_name)
-      : path_(path), text_(text), node_name_(node_name), decoder_({.apply_server_defaults = true}) {}
+  FileReader(const std::string& path, const std::string& text, const std::string& node_name,
+             const model::WantedDetailsPtr& details)
+      : path_(path),
+        text_(text),
+        node_name_(node_name),
+        decoder_({.apply_server_defaults = true, .details = details}) {}
 
   ManifestContent read() {
     const auto first = text_.find_first_not_of(kSpace);
@@ -258,8 +262,9 @@ class FileReader {
 
 }  // namespace
 
-ManifestContent read_manifest(const std::string& path, const std::string& text, const std::string& node_name) {
-  return FileReader(path, text, node_name).read();
+ManifestContent read_manifest(const std::string& path, const std::string& text, const std::string& node_name,
+                              const model::WantedDetailsPtr& details) {
+  return FileReader(path, text, node_name, details).read();
 }
 
 }  // namespace sluice::kube

@@ -35,7 +35,9 @@ struct ManifestContent {
   std::vector<std::string> skipped;  // documents that a proxy does not need
 };
 
-// `path` is the name of the file in messages; with the extension ".json" only JSON is accepted.
-ManifestContent read_manifest(const std::string& path, const std::string& text, const std::string& node_name);
+// `path` is the name of the file in messages; with the extension ".json" only JSON is accepted. `details`: those to
+// decode; null: none.
+ManifestContent read_manifest(const std::string& path, const std::string& text, const std::string& node_name,
+                              const model::WantedDetailsPtr& details = nullptr);
 
 }  // namespace sluice::kube

@@ -16,6 +16,10 @@ const Object* ManifestSet::find(const ManifestKey& key) const {
   return &files_.at(*owners->second.begin()).at(key);
 }
 
+void ManifestSet::each(const std::function<void(const Object&)>& visit) const {
+  for (const auto& [key, owners] : owners_) visit(*find(key));
+}
+
 ManifestSet::Outcome ManifestSet::apply(const std::vector<ManifestFileChange>& changes) {
   Outcome out;
   std::map<ManifestKey, std::optional<Object>> before;  // of every object that a changed file has or had

@@ -8,6 +8,7 @@
 // the same object, the first by path is used, which is the same after a restart.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +35,8 @@ class ManifestSet {
   Outcome apply(const std::vector<ManifestFileChange>& changes);
 
   std::size_t objects() const { return owners_.size(); }
+  // Calls `visit` with each object, sorted by key.
+  void each(const std::function<void(const Object&)>& visit) const;
 
  private:
   using Objects = std::map<ManifestKey, Object>;

@@ -109,7 +109,7 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
       file = {{}, text.status().message(), file.has_content};
       continue;
     }
-    ManifestContent content = read_manifest(path, *text, node_name_);
+    ManifestContent content = read_manifest(path, *text, node_name_, details_);
     log_content(path, content, known != files_.end() && known->second.has_content);
     files_[path] = {current, content.errors.empty() ? std::string() : error_summary(content), true};
     changes.push_back({path, std::move(content)});
@@ -137,7 +137,31 @@ void ManifestsSource::log_content(const std::string& path, const ManifestContent
   for (const auto& skipped : content.skipped) base::log(base::message::kManifestSkipped, skipped, {{"file", path}});
 }
 
+void ManifestsSource::set_details(const model::WantedDetailsPtr& wanted) {
+  {
+    const lib::Lock lock(details_mutex_);
+    wanted_details_ = wanted;
+  }
+  details_event_.signal();
+}
+
+// Before a scan. If the details have changed, all files are read again.
+void ManifestsSource::use_wanted_details() {
+  details_event_.drain();
+  model::WantedDetailsPtr wanted;
+  {
+    const lib::Lock lock(details_mutex_);
+    wanted = wanted_details_;
+  }
+  const bool changed = !model::same(wanted, details_);
+  details_ = std::move(wanted);
+  if (!changed) return;
+  list_again_ = listed_;
+  for (auto& [path, file] : files_) file.fingerprint = {};
+}
+
 lib::Status ManifestsSource::rescan() {
+  use_wanted_details();
   // Changes during a scan can be read out of order: the removal of a file without the earlier creation of another. So
   // nothing is delivered until a scan finds no further changes.
   std::vector<ManifestFileChange> changes;
@@ -161,16 +185,20 @@ lib::Status ManifestsSource::rescan() {
   }
   folder_error_.clear();
   const bool first = !std::exchange(listed_, true);
-  deliver(set_.apply(changes), first);
+  deliver(set_.apply(changes), std::exchange(list_again_, false) || first);
   publish_status({});
   return {};
 }
 
-void ManifestsSource::deliver(ManifestSet::Outcome outcome, bool first) {
+void ManifestsSource::deliver(ManifestSet::Outcome outcome, bool as_list) {
   for (const auto& duplicate : outcome.duplicates)
     base::log(base::message::kManifestDuplicate, duplicate, {{"error", duplicate}});
-  if (first) {
+  if (as_list) {
     for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListBegin{kind});
+    // These are of changed objects; the list has all.
+    std::erase_if(outcome.events,
+                  [](const model::Event& event) { return !std::holds_alternative<model::Unusable>(event); });
+    set_.each([this](const Object& object) { sink_.deliver(model::Upsert{object}); });
   } else {
     changes_ += outcome.events.size();
     if (!outcome.events.empty()) {
@@ -180,8 +208,8 @@ void ManifestsSource::deliver(ManifestSet::Outcome outcome, bool first) {
     }
   }
   for (auto& event : outcome.events) sink_.deliver(std::move(event));
-  if (first) {
-    for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListEnd{kind});
+  if (as_list) {
+    for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListEnd{kind, details_});
     base::log(base::message::kManifestsRead, "read " + std::to_string(set_.objects()) + " objects from " + path_,
               {{"file", path_}, {"count", set_.objects()}});
   }
@@ -206,8 +234,8 @@ ManifestsStatus ManifestsSource::status() const {
 }
 
 lib::Status ManifestsSource::start() {
-  if (const int failure = stop_event_.open(); failure != 0) {
-    return lib::errno_status("cannot create an eventfd", failure);
+  for (lib::WakeUp* const event : {&stop_event_, &details_event_}) {
+    if (const int failure = event->open(); failure != 0) return lib::errno_status("cannot create an eventfd", failure);
   }
   if (const int failure = inotify_.open(); failure != 0) {
     base::log(base::message::kManifestsPolled,
@@ -249,12 +277,15 @@ bool ManifestsSource::drain_events() {
 }
 
 void ManifestsSource::run() {
-  pollfd fds[] = {{stop_event_.descriptor(), POLLIN, 0}, {inotify_.descriptor(), POLLIN, 0}};
+  pollfd fds[] = {{stop_event_.descriptor(), POLLIN, 0},
+                  {inotify_.descriptor(), POLLIN, 0},
+                  {details_event_.descriptor(), POLLIN, 0}};
   while (true) {
     const int timeout = folder_watch_ >= 0 ? kSlowPollMs : kNoWatchPollMs;
-    const int ready = ::poll(fds, 2, timeout);
+    const int ready = ::poll(fds, std::size(fds), timeout);
     if (fds[0].revents != 0) return;
-    if (ready > 0) {
+    const bool details_changed = fds[2].revents != 0;
+    if (ready > 0 && !details_changed) {
       if (!drain_events()) continue;
       for (int round = 0; round < kMaxQuietRounds && ::poll(fds, 2, kQuietMs) > 0; ++round) {
         if (fds[0].revents != 0) return;

@@ -50,6 +50,11 @@ class ManifestsSource {
   // thread, and by tests instead of start().
   lib::Status rescan();
 
+  // [any thread] Sets the details to decode; null: none. Without effect if nothing changes. Otherwise the thread of the
+  // source reads all files again and delivers lists, whose end has the new value. Of a file that is broken then, the
+  // objects keep the details that they have.
+  void set_details(const model::WantedDetailsPtr& wanted);
+
   ManifestsStatus status() const;  // any thread
 
  private:
@@ -70,7 +75,8 @@ class ManifestsSource {
   static Fingerprint fingerprint(const struct stat& data);
   std::vector<ManifestFileChange> read_changes(const std::map<std::string, struct stat>& found);
   void log_content(const std::string& path, const ManifestContent& content, bool keeps_content);
-  void deliver(ManifestSet::Outcome outcome, bool first);
+  void deliver(ManifestSet::Outcome outcome, bool as_list);
+  void use_wanted_details();
   void publish_status(const std::string& folder_error);
 
   void run();
@@ -81,6 +87,8 @@ class ManifestsSource {
   const std::string node_name_;
   model::EventSink& sink_;
   bool listed_ = false;
+  bool list_again_ = false;              // with the next scan that succeeds
+  model::WantedDetailsPtr details_ = {};  // with which files are read
   std::map<std::string, File> files_;
   ManifestSet set_;
   std::string folder_error_;
@@ -89,8 +97,11 @@ class ManifestsSource {
   lib::Inotify inotify_;
   int folder_watch_ = -1;
   lib::WakeUp stop_event_;
+  lib::WakeUp details_event_;
   std::thread thread_;
 
+  lib::Mutex details_mutex_;
+  model::WantedDetailsPtr wanted_details_ SLUICE_GUARDED_BY(details_mutex_);
   mutable lib::Mutex status_mutex_;
   ManifestsStatus status_ SLUICE_GUARDED_BY(status_mutex_);
 };

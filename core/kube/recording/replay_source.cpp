@@ -21,6 +21,12 @@ std::string seconds_text(lib::Clock::Duration duration) {
   return std::to_string(ms / 1000) + "." + fraction + " s";
 }
 
+// A recording has no details, so that backends must not wait for them.
+const model::WantedDetailsPtr& no_details() {
+  static const auto out = std::make_shared<const model::WantedDetails>(model::WantedDetails{.unavailable = true});
+  return out;
+}
+
 }  // namespace
 
 ReplaySource::ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const lib::Clock& clock,
@@ -132,7 +138,7 @@ lib::Status ReplaySource::read_next() {
 std::optional<model::Event> ReplaySource::event_of(const RecordingLine& line, std::string_view text) {
   switch (line.type) {
     case LineType::list_begin: return model::ListBegin{line.kind};
-    case LineType::list_end: return model::ListEnd{line.kind};
+    case LineType::list_end: return model::ListEnd{line.kind, no_details()};
     case LineType::deleted:
       problems_[static_cast<std::size_t>(line.kind)].forget(line.name);
       return model::Remove{line.kind, line.name};

@@ -31,8 +31,14 @@ bool ApiSourceStatus::listed() const {
 class ReflectorThread {
  public:
   ReflectorThread(const Resource& resource, Transport& transport, model::EventSink& sink, const lib::Clock& clock,
-                  FailureLog& failures, StreamingSupport& streaming, const std::string& accept)
-      : sink_(sink), reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming, accept}) {}
+                  FailureLog& failures, StreamingSupport& streaming, const std::string& accept,
+                  const model::WantedDetailsPtr& details)
+      : resource_(resource),
+        sink_(sink),
+        reflector_(resource, {transport, sink_, clock, random_numbers(), failures, streaming, accept, details}) {}
+
+  // As it was made, before a fallback to Endpoints.
+  const Resource& resource() const { return resource_; }
 
   Reflector& reflector() { return reflector_; }
   // Nothing is delivered afterwards. The thread runs until its request ends.
@@ -67,6 +73,7 @@ class ReflectorThread {
     bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
   };
 
+  const Resource resource_;
   EndableSink sink_;
   Reflector reflector_;
 };
@@ -78,6 +85,7 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOption
       clock_(clock),
       accept_(options.accept),
       streaming_(options.streaming_lists, clock) {
+  const lib::Lock lock(mutex_);
   for (const auto& resource : {services_resource(), endpoint_slices_resource(), node_resource(options.node_name)}) {
     reflectors_.push_back(make_reflector(resource));
   }
@@ -87,7 +95,7 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOption
 ApiSource::~ApiSource() { stop(); }
 
 std::unique_ptr<ReflectorThread> ApiSource::make_reflector(const Resource& resource) {
-  return std::make_unique<ReflectorThread>(resource, *transport_, sink_, clock_, failures_, streaming_, accept_);
+  return std::make_unique<ReflectorThread>(resource, *transport_, sink_, clock_, failures_, streaming_, accept_, details_);
 }
 
 void ApiSource::start() {
@@ -119,6 +127,33 @@ void ApiSource::set_service_cidrs(bool wanted) {
   // Without the mutex, because end() waits until the sink has accepted an event that is being delivered.
   ended->end();
   stop_changed_.notify_all();
+}
+
+// New reflectors, because a watch cannot be interrupted and a reflector keeps what it has decoded with.
+void ApiSource::set_details(const model::WantedDetailsPtr& wanted) {
+  std::vector<ReflectorThread*> ended;
+  {
+    const lib::Lock lock(mutex_);
+    if (stopped_) return;
+    sweep();
+    if (model::same(wanted, details_)) return;
+    details_ = wanted;
+    for (auto& one : reflectors_) {
+      const model::ResourceKind kind = one->resource().kind;
+      if (kind != model::ResourceKind::service && kind != model::ResourceKind::endpoint_slice) continue;
+      auto next = make_reflector(one->resource());
+      ended.push_back(one.get());
+      ending_.push_back(std::exchange(one, std::move(next)));
+    }
+  }
+  // Without the mutex, because end() waits until the sink has accepted an event that is being delivered.
+  for (ReflectorThread* const one : ended) one->end();
+  stop_changed_.notify_all();
+  const lib::Lock lock(mutex_);
+  if (!started_ || stopped_) return;
+  for (const auto& one : reflectors_) {
+    if (!one->thread.joinable()) begin(*one);
+  }
 }
 
 // Destroys reflectors that have ended.

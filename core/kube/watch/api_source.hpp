@@ -52,6 +52,10 @@ class ApiSource {
   // [any thread] Starts or stops watching ServiceCIDRs. After a stop none are delivered; a running watch is ended with
   // its next event, without waiting for it.
   void set_service_cidrs(bool wanted);
+  // [any thread] Sets the details to decode; null: none. Without effect if nothing changes. Otherwise Services and
+  // EndpointSlices are listed again, and the end of the lists has the new value. Objects that were decoded before are
+  // not delivered after this call.
+  void set_details(const model::WantedDetailsPtr& wanted);
   // Returns soon, whatever the server does. REQUIRES: the sink does not block forever; close its queue first.
   void stop();
 
@@ -60,7 +64,7 @@ class ApiSource {
   Transport& transport() { return *transport_; }
 
  private:
-  std::unique_ptr<ReflectorThread> make_reflector(const Resource& resource);
+  std::unique_ptr<ReflectorThread> make_reflector(const Resource& resource) SLUICE_REQUIRES(mutex_);
   void begin(ReflectorThread& reflector);
   void run(ReflectorThread& reflector);
   void sweep() SLUICE_REQUIRES(mutex_);
@@ -76,6 +80,7 @@ class ApiSource {
   lib::ConditionVariable stop_changed_;
   bool started_ SLUICE_GUARDED_BY(mutex_) = false;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  model::WantedDetailsPtr details_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<ReflectorThread>> reflectors_ SLUICE_GUARDED_BY(mutex_);
   std::unique_ptr<ReflectorThread> service_cidrs_ SLUICE_GUARDED_BY(mutex_);        // null: not wanted
   std::vector<std::unique_ptr<ReflectorThread>> ending_ SLUICE_GUARDED_BY(mutex_);  // ended, with a request in progress

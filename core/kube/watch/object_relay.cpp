@@ -10,11 +10,12 @@
 
 namespace sluice::kube {
 
-ObjectRelay::ObjectRelay(const Resource& resource, model::EventSink& sink)
+ObjectRelay::ObjectRelay(const Resource& resource, model::EventSink& sink, model::WantedDetailsPtr details)
     : kind_(resource.kind),
       object_kind_(resource.object_kind),
       endpoints_(resource.endpoints),
       sink_(&sink),
+      details_(std::move(details)),
       problems_(resource.object_kind) {}
 
 void ObjectRelay::begin_list() {
@@ -25,7 +26,7 @@ void ObjectRelay::begin_list() {
 void ObjectRelay::end_list() {
   // The store removes the slices of these when the list ends.
   std::erase_if(origins_, [](const auto& entry) { return !entry.second.in_list; });
-  sink_->deliver(model::ListEnd{kind_});
+  sink_->deliver(model::ListEnd{kind_, details_});
 }
 
 bool ObjectRelay::listed(Decoded decoded) {

@@ -17,8 +17,8 @@ namespace sluice::kube {
 
 class ObjectRelay {
  public:
-  // The sink must outlive the relay.
-  ObjectRelay(const Resource& resource, model::EventSink& sink);
+  // `details`: what the objects are decoded with. The sink must outlive the relay.
+  ObjectRelay(const Resource& resource, model::EventSink& sink, model::WantedDetailsPtr details = nullptr);
 
   void begin_list();
   void end_list();
@@ -41,6 +41,7 @@ class ObjectRelay {
   std::string object_kind_;
   bool endpoints_;
   model::EventSink* sink_;
+  model::WantedDetailsPtr details_;
   ObjectProblems problems_;
   std::unordered_map<model::ObjectName, Origin> origins_;
 };

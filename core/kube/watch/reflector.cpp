@@ -29,7 +29,8 @@ Reflector::Reflector(Resource resource, ReflectorContext context)
       resource_(std::move(resource)),
       context_(std::move(context)),
       backoff_(lib::BackoffOptions{}, context_.clock, context_.random),
-      relay_(resource_, context_.sink) {}
+      decoder_({.details = context_.details}),
+      relay_(resource_, context_.sink, context_.details) {}
 
 milliseconds Reflector::step() {
   if (phase_ == Phase::stream && !context_.streaming.may_be_supported()) phase_ = Phase::list;

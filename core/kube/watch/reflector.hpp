@@ -55,6 +55,7 @@ struct ReflectorContext {
   FailureLog& failures;            // may be shared
   StreamingSupport& streaming;     // may be shared
   std::string accept = kObjectTypes;
+  model::WantedDetailsPtr details = nullptr;  // null: none
 };
 
 class Reflector {

@@ -147,8 +147,8 @@ bool Reflector::use(Resource resource) {
   }
   resource_ = std::move(resource);
   counters_.endpoints = resource_.endpoints;
-  decoder_ = Decoder({.endpoints = resource_.endpoints});
-  relay_ = ObjectRelay(resource_, context_.sink);
+  decoder_ = Decoder({.endpoints = resource_.endpoints, .details = context_.details});
+  relay_ = ObjectRelay(resource_, context_.sink, context_.details);
   list_version_ = "0";
   return true;
 }

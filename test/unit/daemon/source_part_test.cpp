@@ -86,6 +86,9 @@ class RecordedSource final : public Source {
     calls_.push_back(name_ + (wanted ? " with" : " without"));
     if (step) step("service CIDRs of " + name_);
   }
+  void set_details(const model::WantedDetailsPtr& wanted) override {
+    if (wanted) calls_.push_back(name_ + (wanted->endpoints ? " with" : " without") + " details");
+  }
   std::vector<std::string> files() const override { return named_files; }
 
   lib::Status started;
@@ -110,6 +113,7 @@ class SourcePartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(abandon_keeps_the_old_source);
   CPPUNIT_TEST(a_failed_start_is_retried_at_the_next_reload);
   CPPUNIT_TEST(the_next_source_delivers_service_cidrs_too);
+  CPPUNIT_TEST(the_next_source_delivers_details_too);
   CPPUNIT_TEST(a_recording_continues_with_the_next_source);
   CPPUNIT_TEST(files_are_those_of_the_running_configuration);
   CPPUNIT_TEST(status_does_not_wait_for_a_source_switch);
@@ -280,6 +284,16 @@ class SourcePartTest : public CppUnit::TestFixture {
     calls_.clear();
     part_->commit();
     CPPUNIT_ASSERT(calls_ == (Texts{"stop a", "new transport", "b without", "start b", "~a"}));
+  }
+
+  void the_next_source_delivers_details_too() {
+    const config::Settings a = start(with("a"));
+    part_->set_details(std::make_shared<const model::WantedDetails>(model::WantedDetails{.endpoints = true}));
+    CPPUNIT_ASSERT(calls_ == Texts{"a with details"});
+    CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
+    calls_.clear();
+    part_->commit();
+    CPPUNIT_ASSERT(calls_ == (Texts{"stop a", "new transport", "b without", "b with details", "start b", "~a"}));
   }
 
   void a_recording_continues_with_the_next_source() {

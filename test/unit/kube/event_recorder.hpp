@@ -56,6 +56,16 @@ class EventRecorder final : public model::EventSink {
     return {};
   }
 
+  // Of the last end of a list of this kind.
+  model::WantedDetailsPtr last_list_details(model::ResourceKind kind) const {
+    const std::lock_guard lock(mutex_);
+    for (auto it = events_.rbegin(); it != events_.rend(); ++it) {
+      const auto* end = std::get_if<model::ListEnd>(&*it);
+      if (end != nullptr && end->kind == kind) return end->details;
+    }
+    return nullptr;
+  }
+
  private:
   static std::string describe(const model::ListBegin& e) {
     return "begin " + std::string(model::resource_kind_name(e.kind));

@@ -344,6 +344,7 @@ class SwapperTest : public CppUnit::TestFixture,
   void forget_arriving(const BackendRun& run) override { note(run.plugin().id() + " undone"); }
 
   // SwapHooks
+  lib::Status provide_details(const plugin::Plugin&, const BackendRun::KeepWaiting&) override { return {}; }
   void before_subscribe(const plugin::Plugin&) override {}
 
   // Retirement::Observer

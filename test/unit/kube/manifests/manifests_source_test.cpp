@@ -20,6 +20,7 @@
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/repetitions.hpp"
+#include "test/unit/store/fixtures.hpp"
 #include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
@@ -43,6 +44,9 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_single_file_is_read);
   CPPUNIT_TEST(only_changed_objects_are_delivered);
   CPPUNIT_TEST(unchanged_files_are_not_read_again);
+  CPPUNIT_TEST(other_details_make_it_list_again);
+  CPPUNIT_TEST(details_are_listed_when_the_folder_is_back);
+  CPPUNIT_TEST(other_details_are_noticed_by_the_thread);
   CPPUNIT_TEST(an_atomic_rename_is_one_change);
   CPPUNIT_TEST(a_config_map_swap_is_one_change);
   CPPUNIT_TEST(a_removed_file_removes_its_objects);
@@ -131,6 +135,57 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     int errors = 0;
     for (const auto& line : log_->lines()) errors += line.starts_with("ERROR") ? 1 : 0;
     CPPUNIT_ASSERT_EQUAL(1, errors);
+  }
+
+  static std::string annotated(const std::string& value) {
+    return "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {a.example/x: \"" + value +
+           "\"}}\nspec: {clusterIP: 10.0.0.1, ports: [{port: 80}]}\n";
+  }
+  std::string annotation() const {
+    const auto service = events_.last<model::Service>();
+    if (!service.details) return "none";
+    return service.details->annotations_for(base::Symbol("a.example/"))->at(0).value;
+  }
+
+  void other_details_make_it_list_again() {
+    folder_.write("a.yaml", annotated("1"));
+    folder_.write("b.yaml", service("0a", "10.0.0.2"));
+    const std::string list = kBegin + ", upsert Service default/0a, upsert Service default/a, " + kEnd;
+    CPPUNIT_ASSERT_EQUAL(list, first());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), annotation());
+    replace("a.yaml", annotated("2"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), again());  // nothing that is kept has changed
+    source().set_details(test::wanted(test::all_details()));
+    CPPUNIT_ASSERT_EQUAL(list, again());
+    CPPUNIT_ASSERT_EQUAL(std::string("2"), annotation());
+    CPPUNIT_ASSERT(events_.last_list_details(model::ResourceKind::endpoint_slice)->endpoints);
+    replace("a.yaml", annotated("3"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+    source().set_details(test::wanted(test::all_details()));
+    CPPUNIT_ASSERT_EQUAL(std::string(), again());
+    source().set_details(nullptr);
+    CPPUNIT_ASSERT_EQUAL(list, again());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), annotation());
+  }
+
+  void details_are_listed_when_the_folder_is_back() {
+    folder_.write("a.yaml", annotated("1"));
+    first();
+    fs::rename(folder_.path(), folder_.path() + ".away");
+    source().set_details(test::wanted(test::all_details()));
+    CPPUNIT_ASSERT(!source().rescan().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(), events_.take_text());
+    fs::rename(folder_.path() + ".away", folder_.path());
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, " + kEnd, again());
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), annotation());
+  }
+
+  void other_details_are_noticed_by_the_thread() {
+    folder_.write("a.yaml", annotated("1"));
+    CPPUNIT_ASSERT(source().start().ok());
+    source().set_details(test::wanted(test::all_details()));
+    while (annotation() == "none") events_.wait_for_more(), events_.take();
+    source().stop();
   }
 
   void an_atomic_rename_is_one_change() {

@@ -16,6 +16,7 @@
 
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/store/fixtures.hpp"
 
 namespace sluice::kube {
 namespace api_source_test {
@@ -105,6 +106,8 @@ class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_cidrs_are_not_delivered_after_they_are_stopped);
   CPPUNIT_TEST(service_cidrs_can_be_restarted_before_the_old_watch_has_ended);
   CPPUNIT_TEST(service_cidrs_can_be_enabled_before_start);
+  CPPUNIT_TEST(other_details_make_it_list_again);
+  CPPUNIT_TEST(details_can_be_set_before_start);
   CPPUNIT_TEST(stop_does_not_wait_for_a_cancelled_watch);
   CPPUNIT_TEST(service_cidrs_can_be_set_during_stop);
   CPPUNIT_TEST(a_cancelled_request_fails_with_the_next_chunk);
@@ -187,6 +190,41 @@ class ApiSourceTest : public CppUnit::TestFixture {
     server_->send_event("servicecidrs");
     server_->await_ended("servicecidrs", 4);
     while (cidrs().empty()) sink_->wait_for_more();  // from the remaining reflector
+  }
+
+  // The last end of a list of EndpointSlices has details of endpoints.
+  void other_details_make_it_list_again() {
+    make(false);
+    source_->start();
+    server_->await_watch("services");
+    server_->await_watch("endpointslices");
+    server_->await_watch("nodes");
+    CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice) == nullptr);
+    sink_->take();
+    source_->set_details(test::wanted({}));  // no change
+    const auto details = test::wanted({.endpoints = true});
+    source_->set_details(details);
+    source_->set_details(details);
+    server_->await_watch("services", 2);  // the old one ends with its next event
+    server_->await_watch("endpointslices", 2);
+    CPPUNIT_ASSERT_EQUAL(1, server_->watching("nodes"));
+    CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice)->endpoints);
+    CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::service)->endpoints);
+    CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
+    server_->send_event("services");
+    server_->await_ended("services", 2);
+    source_->set_details(nullptr);
+    server_->await_watch("endpointslices", 3);
+    CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice) == nullptr);
+  }
+
+  void details_can_be_set_before_start() {
+    make(false);
+    source_->set_details(test::wanted({.endpoints = true}));
+    source_->start();
+    server_->await_watch("services");
+    server_->await_watch("endpointslices");
+    CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice)->endpoints);
   }
 
   void service_cidrs_can_be_enabled_before_start() {
