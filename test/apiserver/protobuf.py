@@ -107,11 +107,13 @@ SERVICE_STATUS = Message((1, "loadBalancer", Message((1, "ingress", list_of(INGR
 
 CONDITIONS = Message((1, "ready", integer), (2, "serving", integer), (3, "terminating", integer))
 NAMED = list_of(Message((1, "name", WORD)))
-ENDPOINT = Message((1, "addresses", list_of(text)), (2, "conditions", CONDITIONS), (3, "hostname", text), (6, "nodeName", text),
-                   (7, "zone", text), (8, "hints", Message((1, "forZones", NAMED), (2, "forNodes", NAMED))))
+TARGET = Message((1, "kind", WORD), (2, "namespace", WORD), (3, "name", WORD), (4, "uid", WORD), (5, "apiVersion", WORD),
+                 (6, "resourceVersion", WORD), (7, "fieldPath", WORD))
+ENDPOINT = Message((1, "addresses", list_of(text)), (2, "conditions", CONDITIONS), (3, "hostname", text), (4, "targetRef", TARGET),
+                   (6, "nodeName", text), (7, "zone", text), (8, "hints", Message((1, "forZones", NAMED), (2, "forNodes", NAMED))))
 SLICE_PORT = Message((1, "name", text), (2, "protocol", text), (3, "port", integer), (4, "appProtocol", text))
 
-ADDRESS = Message((1, "ip", WORD), (3, "hostname", WORD), (4, "nodeName", text))
+ADDRESS = Message((1, "ip", WORD), (2, "targetRef", TARGET), (3, "hostname", WORD), (4, "nodeName", text))
 ENDPOINT_PORT = Message((1, "name", WORD), (2, "port", COUNT), (3, "protocol", WORD), (4, "appProtocol", text))
 SUBSET = Message((1, "addresses", list_of(ADDRESS)), (2, "notReadyAddresses", list_of(ADDRESS)), (3, "ports", list_of(ENDPOINT_PORT)))
 

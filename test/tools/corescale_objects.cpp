@@ -57,6 +57,13 @@ std::string json_slice(const model::EndpointSlice& slice) {
   return out + "]}";
 }
 
+// As long as a UID of Kubernetes.
+std::string uid(char kind, std::size_t number) {
+  std::string out = std::to_string(number);
+  out.insert(0, 12 - std::min<std::size_t>(12, out.size()), '0');
+  return std::string(1, kind) + "b0c8a9e-2a59-4a2e-8f0c-" + out;
+}
+
 std::string varint(std::uint64_t value) {
   std::string out;
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
@@ -92,6 +99,11 @@ std::string protobuf_slice(const model::EndpointSlice& slice) {
 
 }  // namespace
 
+model::DetailsRequest details_request(const Shape& shape) {
+  if (!shape.details) return {};
+  return {.services = true, .endpoints = true, .annotation_prefixes = Symbol("example.com/")};
+}
+
 Objects::Objects(const Shape& shape) : shape_(shape) {
   for (std::size_t i = 0; i * shape.of_namespace < shape.services; ++i) {
     namespaces_.emplace_back("namespace-" + std::to_string(i));
@@ -120,6 +132,14 @@ model::Service Objects::service(std::size_t number) const {
   }
   if (shape_.same_external) out.external_ips = {address(102, 1)};
   out.created = static_cast<std::int64_t>(1'700'000'000 + number);
+  if (shape_.details) {
+    model::ServiceDetails details;
+    details.uid = model::Shared(uid('5', number));
+    details.app_protocols.assign(shape_.ports, Symbol("http"));
+    details.annotations.push_back({details_request(shape_).annotation_prefixes,
+                                   model::Shared(model::Annotations{{"example.com/pool", "pool-" + std::to_string(number)}})});
+    out.details = model::Shared(std::move(details));
+  }
   return out;
 }
 
@@ -151,6 +171,8 @@ model::EndpointSlice Objects::slice(std::size_t service, std::size_t number, boo
   }
   const std::size_t count = std::min(kSliceSize, endpoints_of(service) - number * kSliceSize);
   out.endpoints.reserve(count);
+  std::vector<model::EndpointDetails> details;
+  details.reserve(shape_.details ? count : 0);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = first_endpoint_of(service) + number * kSliceSize + i;
     model::SliceEndpoint endpoint;
@@ -158,7 +180,11 @@ model::EndpointSlice Objects::slice(std::size_t service, std::size_t number, boo
     // Pods of a Service run on all nodes.
     endpoint.node = nodes_[at % nodes_.size()];
     out.endpoints.push_back(endpoint);
+    if (!shape_.details) continue;
+    details.push_back({Symbol("zone-" + std::to_string(at % 3)),
+                       model::Shared(model::Pod{"web-7d5b9c6f4-" + std::to_string(100'000 + at), uid('0', at)})});
   }
+  if (shape_.details) out.details = model::Shared(std::move(details));
   return out;
 }
 

@@ -26,7 +26,11 @@ struct Shape {
   sluice::model::Protocol protocol = sluice::model::Protocol::tcp;
   bool health_check = false;   // load balancer with externalTrafficPolicy: Local
   bool same_external = false;  // all list one external IP
+  bool details = false;        // a backend asks for all details, and each object has them
 };
+
+// What a backend asks for in a shape with details.
+sluice::model::DetailsRequest details_request(const Shape& shape);
 
 inline constexpr const char* kNodeName = "node-0";
 

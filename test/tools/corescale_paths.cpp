@@ -33,7 +33,7 @@ Phase phase(std::string name, Work&& work) {
 
 std::vector<Phase> whole_life(const Shape& shape) {
   const Objects objects(shape);
-  Rig rig;
+  Rig rig(shape);
   std::vector<Phase> out;
   out.push_back(phase("first full transaction", [&] {
     rig.list(objects);
@@ -108,6 +108,18 @@ std::vector<Path> core_paths(bool full, bool counted) {
        sizes(100'000, 4),
        [](std::size_t size) { return whole_life({.services = size, .endpoints = size, .of_namespace = size}); },
        {"Service", 1700, 2000}},
+      {"Services with 10 endpoints",
+       sizes(10'000, 1),
+       [](std::size_t size) { return whole_life({.services = size, .endpoints = 10 * size}); },
+       {"Service", 2200, 2800}},
+      {"Services with details",
+       sizes(10'000, 1),
+       [](std::size_t size) { return whole_life({.services = size, .endpoints = size, .details = true}); },
+       {"Service", 2800, 3500}},
+      {"Services with 10 endpoints and details",
+       sizes(10'000, 1),
+       [](std::size_t size) { return whole_life({.services = size, .endpoints = 10 * size, .details = true}); },
+       {"Service", 5700, 7100}},
       {"Services with the same external IP",
        sizes(40'000, 4),
        [](std::size_t size) { return whole_life({.services = size, .endpoints = size, .same_external = true}); },

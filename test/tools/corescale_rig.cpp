@@ -28,12 +28,17 @@ snapshot::StoreThread::Callbacks callbacks() {
 
 }  // namespace
 
-Rig::Rig() : store_(kNodeName, callbacks()) {
+Rig::Rig(const Shape& shape) : store_(kNodeName, callbacks()) {
+  model::WantedDetails wanted;
+  wanted.add(details_request(shape));
+  details_ = std::make_shared<const model::WantedDetails>(std::move(wanted));
+
   snapshot::StoreThread::Start start;
   start.families = {lib::Family::ipv4, lib::Family::ipv6};
   store_.start(std::move(start));
   for (const auto family : lib::kFamilies) {
-    subscriptions_[lib::family_index(family)] = store_.subscribe(family, [](const model::Namespaces&) {});
+    subscriptions_[lib::family_index(family)] = store_.subscribe(
+        family, [](const model::Namespaces&) {}, snapshot::SettingsStage::running, details_request(shape));
   }
 }
 
@@ -52,17 +57,17 @@ void Rig::list(const Objects& objects) {
   deliver(model::ListEnd{ResourceKind::node});
   deliver(model::ListBegin{ResourceKind::service});
   for (std::size_t i = 0; i < objects.shape().services; ++i) deliver(model::Upsert{objects.service(i)});
-  deliver(model::ListEnd{ResourceKind::service});
+  deliver(model::ListEnd{ResourceKind::service, details_});
   deliver(model::ListBegin{ResourceKind::endpoint_slice});
   objects.each_slice(
       [&](std::size_t service, std::size_t slice) { deliver(model::Upsert{objects.slice(service, slice)}); });
-  deliver(model::ListEnd{ResourceKind::endpoint_slice});
+  deliver(model::ListEnd{ResourceKind::endpoint_slice, details_});
 }
 
 void Rig::list_nothing() {
   for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice}) {
     deliver(model::ListBegin{kind});
-    deliver(model::ListEnd{kind});
+    deliver(model::ListEnd{kind, details_});
   }
 }
 

@@ -17,7 +17,7 @@ namespace corescale {
 
 class Rig {
  public:
-  Rig();
+  explicit Rig(const Shape& shape);
   ~Rig();
 
   // Waits for the store from time to time, so that peaks of memory do not depend on the scheduler.
@@ -35,6 +35,7 @@ class Rig {
   void use(const sluice::snapshot::Transaction& transaction);
 
   std::size_t delivered_ = 0;
+  sluice::model::WantedDetailsPtr details_;
   sluice::snapshot::StoreThread store_;
   sluice::snapshot::SubscriptionId subscriptions_[2] = {};
   sluice::conntrack::UdpChangeBuilder udp_changes_;

@@ -89,7 +89,7 @@ class DecodeDetailsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_details_are_read);
   CPPUNIT_TEST(only_annotations_with_a_prefix_are_read);
   CPPUNIT_TEST(each_request_has_its_own_annotations);
-  CPPUNIT_TEST(too_many_annotations_are_left_out_with_one_note);
+  CPPUNIT_TEST(too_many_annotations_are_omitted_with_one_note);
   CPPUNIT_TEST(wrong_types_do_not_make_the_object_invalid);
   CPPUNIT_TEST(endpoint_details_are_parallel_to_the_endpoints);
   CPPUNIT_TEST(endpoints_have_details_too);
@@ -133,17 +133,17 @@ class DecodeDetailsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("none"), text(service.details->annotations_for(base::Symbol("c.example/"))));
   }
 
-  void too_many_annotations_are_left_out_with_one_note() {
+  void too_many_annotations_are_omitted_with_one_note() {
     const auto details = wanted({{.annotation_prefixes = prefixes_a()},
                                  {.annotation_prefixes = base::Symbol("a.example/small")}});
     const auto with = [&](std::size_t bytes) {
       return decode(ResourceKind::service,
                     annotated(R"("a.example/small":"1","a.example/x":")" + std::string(bytes, 'v') + "\""), details);
     };
-    const std::size_t others = std::string("a.example/small1a.example/x").size();
-    const auto fits = with(model::kMostAnnotationBytes - others);
+    const std::size_t small_bytes = std::string("a.example/small1a.example/x").size();
+    const auto fits = with(model::kMostAnnotationBytes - small_bytes);
     CPPUNIT_ASSERT(fits.notes.empty());
-    const auto large = with(model::kMostAnnotationBytes - others + 1);
+    const auto large = with(model::kMostAnnotationBytes - small_bytes + 1);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, large.notes.size());
     CPPUNIT_ASSERT_EQUAL(std::string("metadata.annotations: those for the backend have more than 16384 bytes; the backend "
                                      "receives none of this Service; shorten or remove some"),
