@@ -24,26 +24,31 @@ std::string canonical(const sdk::OptionValue& value) {
   return value.type == abi::OptionType::kDuration ? sdk::print_nanoseconds(value.number) : value.text;
 }
 
+lib::Result<std::shared_ptr<const plugin::Plugin>> load_quietly(const config::PluginSettings& plugins,
+                                                               const std::string& id, bool copy) {
+  const auto file = plugin::find_plugin(folders_of(plugins), id);
+  if (!file) return file.status();
+  return plugin::load_plugin({*file, id, {folders_of(plugins), plugins.relax_ownership}, copy, /*quiet=*/true});
+}
+
 }  // namespace
 
 lib::Result<std::shared_ptr<const plugin::DeclaredOptions>> declared_options(const config::PluginSettings& plugins,
-                                                                             const std::string& id, bool copy) {
-  const auto file = plugin::find_plugin(folders_of(plugins), id);
-  if (!file) return file.status();
-  const auto loaded =
-      plugin::load_plugin({*file, id, {folders_of(plugins), plugins.relax_ownership}, copy, /*quiet=*/true});
+                                                                             const std::string& id) {
+  const auto loaded = load_quietly(plugins, id, /*copy=*/false);
   if (!loaded) return loaded.status();
   return (*loaded)->options();
 }
 
 OptionCheck::Declared OptionCheck::declared(const config::PluginSettings& plugins, const std::string& id, bool running) {
-  const auto file = plugin::find_plugin(folders_of(plugins), id);
-  const auto hash = file ? lib::file_sha256(file->string()) : lib::Result<std::string>(file.status());
-  if (!hash) return nullptr;
-  const auto found = known_.find(*hash);
-  if (found != known_.end()) return found->second;
-  const auto read = declared_options(plugins, id, running);
-  return read ? known_.emplace(*hash, *read).first->second : nullptr;
+  if (!known_.empty()) {
+    const auto file = plugin::find_plugin(folders_of(plugins), id);
+    const auto hash = file ? lib::file_sha256(file->string()) : lib::Result<std::string>(file.status());
+    const auto found = hash ? known_.find(*hash) : known_.end();
+    if (found != known_.end()) return found->second;
+  }
+  const auto loaded = load_quietly(plugins, id, running);
+  return loaded ? known_.emplace((*loaded)->sha256(), (*loaded)->options()).first->second : nullptr;
 }
 
 config::CheckedOptions OptionCheck::check(const config::PluginSettings& plugins, const std::string& id,

@@ -32,6 +32,6 @@ class OptionCheck {
 
 // The options that an installed plugin declares; null if it declares none. Logs nothing.
 lib::Result<std::shared_ptr<const plugin::DeclaredOptions>> declared_options(const config::PluginSettings& plugins,
-                                                                             const std::string& id, bool copy = false);
+                                                                             const std::string& id);
 
 }  // namespace sluice::lifecycle

@@ -46,8 +46,8 @@ Plugin::Plugin(std::string file) : file_(std::filesystem::canonical(file)) {
   entry_ = static_cast<const abi::PluginEntry*>(dlsym(library_, SLUICE_ABI_SYMBOL));
   if (entry_ == nullptr) throw std::runtime_error(dlerror());
   if (!sdk::table_problem(options()).empty()) return;
-  sdk::read_options(sdk::rows(options()), {}, values_);
-  for (const sdk::OptionValue& one : values_) {
+  sdk::read_options(sdk::rows(options()), {}, default_values_);
+  for (const sdk::OptionValue& one : default_values_) {
     defaults_.push_back({sdk::view(one.key), sdk::view(one.text), one.type, abi::kOptionDefault, one.number});
   }
 }

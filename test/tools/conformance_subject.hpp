@@ -64,8 +64,8 @@ class Plugin {
   std::string file_;
   void* library_ = nullptr;
   const abi::PluginEntry* entry_ = nullptr;
-  std::vector<sdk::OptionValue> values_;
-  std::vector<abi::Option> defaults_;  // refers to values_
+  std::vector<sdk::OptionValue> default_values_;
+  std::vector<abi::Option> defaults_;  // refers to default_values_
 };
 
 // One object of the plugin, for one family.

@@ -26,8 +26,8 @@ class Options {
   Options() = default;
   // Of a backend that declares no options: text only.
   explicit Options(const abi::ArrayView& options) { copy(options); }
-  // `table`: PluginEntry::options, which must outlive it. Throws Failure (kInvalid) if an option is unknown or invalid, which only a daemon of
-  // minor 0 passes.
+  // `table`: PluginEntry::options, which must outlive it. Throws Failure (kInvalid) if an option is unknown or invalid,
+  // which only a daemon of minor 0 passes.
   Options(const abi::ArrayView& options, const abi::ArrayView& table) {
     bool typed = options.count != 0;
     std::vector<OptionValue> typed_values;
