@@ -1027,7 +1027,7 @@ pub struct Preparation {
     pub methods: *const PreparationMethods,
 }
 
-// For backends that can describe the programmed state as text.
+// For backends that can describe the programmed state, as text or as values.
 
 /// The id for BackendMethods::extension(), which returns an `Inspection*`. It is valid until the backend is released.
 pub const INSPECTION_ID: &str = "sluice.backend.inspection/1";
@@ -1071,6 +1071,156 @@ pub struct InspectionMethods {
 pub struct Inspection {
     /// Never null.
     pub methods: *const InspectionMethods,
+}
+
+/// Since minor 1. The id for BackendMethods::extension(), which returns an `InspectionRows*`. It is valid until the
+/// backend is released.
+pub const INSPECTION_ROWS_ID: &str = "sluice.backend.inspection/2";
+
+/// Since minor 1. What InspectionRowsMethods::inspect() lists. A backend must return CODE_UNSUPPORTED for an unknown
+/// kind.
+pub type InspectionKind = u32;
+/// the rows are InspectedFrontend
+pub const INSPECTION_KIND_INSPECT_FRONTENDS: InspectionKind = 1;
+
+/// Growing. Since minor 1. The argument of InspectionRowsMethods::inspect().
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectionQuery {
+    pub struct_size: u32,
+    pub kind: InspectionKind,
+    /// Only rows of this Service, "shop/cart", or service port, "shop/cart:http"; empty: all rows.
+    pub name: StringView,
+}
+const _: () = assert!(core::mem::size_of::<InspectionQuery>() == 24);
+
+/// Since minor 1. Flags of an InspectedTarget.
+pub type InspectedTargetFlag = u16;
+/// the address cannot be read: `object` names what stands for it
+pub const TARGET_UNKNOWN: InspectedTargetFlag = 1 << 0;
+/// receives no new connections
+pub const TARGET_DRAINING: InspectedTargetFlag = 1 << 1;
+
+/// Growing. Since minor 1. An endpoint that receives packets of a frontend.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedTarget {
+    pub address: Address,
+    pub port: u16,
+    /// InspectedTargetFlag
+    pub flags: u16,
+    pub reserved: u32,
+    /// a name of the data plane, such as a chain; may be empty
+    pub object: StringView,
+    /// deviations from what the backend wrote, separated by ", "; may be empty
+    pub remarks: StringView,
+}
+const _: () = assert!(core::mem::size_of::<InspectedTarget>() == 56);
+
+/// Fixed. Since minor 1. Where packets of one group of clients go.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedTargets {
+    /// InspectedTarget, in any order
+    pub targets: ArrayView,
+    /// without targets: where the packets go instead, for example "nowhere"; empty: no such clients
+    pub instead: StringView,
+    /// as InspectedTarget::remarks
+    pub remarks: StringView,
+}
+const _: () = assert!(core::mem::size_of::<InspectedTargets>() == 56);
+
+/// Since minor 1. Flags of an InspectedFrontend.
+pub type InspectedFlag = u32;
+/// no service port needs it
+pub const INSPECTED_NOT_WANTED: InspectedFlag = 1 << 0;
+/// a node port: `address` is zero
+pub const INSPECTED_NODE_PORT: InspectedFlag = 1 << 1;
+/// of a node port: served on every address of this node, and `addresses` is empty
+pub const INSPECTED_EVERY_ADDRESS: InspectedFlag = 1 << 2;
+/// targets see an address of this node as the client
+pub const INSPECTED_MASQUERADED: InspectedFlag = 1 << 3;
+/// packets that reach no target are rejected
+pub const INSPECTED_REJECTED: InspectedFlag = 1 << 4;
+/// packets that reach no target are dropped
+pub const INSPECTED_DROPPED: InspectedFlag = 1 << 5;
+/// serves only clients in `source_ranges`
+pub const INSPECTED_RESTRICTED: InspectedFlag = 1 << 6;
+
+/// Growing. Since minor 1. An address and port that the data plane serves, or any other object that no service port
+/// needs.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedFrontend {
+    /// with INSPECTED_NOT_WANTED the names are empty
+    pub key: ServicePortKey,
+    pub address: Address,
+    pub port: u16,
+    pub reserved: [u8; 2],
+    /// InspectedFlag
+    pub flags: u32,
+    /// Prefix; of a node port. A single address has the full length
+    pub addresses: ArrayView,
+    /// 0: no session affinity
+    pub affinity_seconds: u32,
+    pub reserved2: u32,
+    /// of all clients; if `node_targets` is not empty, of clients outside of this node
+    pub targets: InspectedTargets,
+    /// of pods and processes of this node, if their targets differ
+    pub node_targets: InspectedTargets,
+    /// what happens to packets that reach no target, with deviations; empty: nothing is known
+    pub otherwise: StringView,
+    /// Prefix, with INSPECTED_RESTRICTED
+    pub source_ranges: ArrayView,
+    /// without ranges: which clients are served, for example "no source"
+    pub ranges_instead: StringView,
+    /// as InspectedTarget::remarks
+    pub ranges_remarks: StringView,
+    /// not a frontend: the object, with INSPECTED_NOT_WANTED; all else is zero
+    pub object: StringView,
+    /// about the way to the frontend, as InspectedTarget::remarks
+    pub remarks: StringView,
+}
+const _: () = assert!(core::mem::size_of::<InspectedFrontend>() == 328);
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectionSinkMethods {
+    /// `rows`: elements of the type that the kind of the query names. The backend may add them in batches of any size.
+    /// The daemon copies them. Returns 0 if the daemon wants no further rows, because its bound is reached: the backend
+    /// should then return CODE_OK.
+    pub add: unsafe extern "C" fn(this: *mut InspectionSink, rows: ArrayView) -> i32,
+}
+/// Since minor 1. Receives rows. Implemented by the daemon, valid during the call that receives it. This class never
+/// grows.
+#[repr(C)]
+pub struct InspectionSink {
+    /// Never null.
+    pub methods: *const InspectionSinkMethods,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectionRowsMethods {
+    /// Adds a row for each object of this kind. The backend must read it from the kernel during the call, not from its
+    /// memory. Rows of one service port must follow each other; objects that no service port needs come last, and a
+    /// backend should add at most 1,000 of them. Must return CODE_RETRY before the first successful apply(). After a
+    /// failure the daemon discards the rows. Called on the apply thread. Limit: 10 s.
+    pub inspect: unsafe extern "C" fn(
+        this: *mut InspectionRows,
+        query: *const InspectionQuery,
+        sink: *mut InspectionSink,
+        error: *mut Error,
+    ) -> Code,
+}
+/// Since minor 1. "sluice.backend.inspection/2".
+///
+/// What Inspection prints, as values. If a backend has both, the daemon calls only this one, and makes the text of
+/// `sluicectl services` from the rows. This class never grows.
+#[repr(C)]
+pub struct InspectionRows {
+    /// Never null.
+    pub methods: *const InspectionRowsMethods,
 }
 
 // For backends that can export or import session affinity bindings, so that affinity survives a swap of backends.

@@ -57,6 +57,42 @@ static_assert(is_at<OptionType>(&Option::value_type, offsetof(Option, value_type
 static_assert(is_at<std::uint32_t>(&Option::flags, offsetof(Option, flags), 36));
 static_assert(is_at<std::int64_t>(&Option::number, offsetof(Option, number), 40));
 
+static_assert(is_size(sizeof(InspectionQuery), 24) && alignof(InspectionQuery) == 8);
+static_assert(is_at<std::uint32_t>(&InspectionQuery::struct_size, offsetof(InspectionQuery, struct_size), 0));
+static_assert(is_at<InspectionKind>(&InspectionQuery::kind, offsetof(InspectionQuery, kind), 4));
+static_assert(is_at<StringView>(&InspectionQuery::name, offsetof(InspectionQuery, name), 8));
+
+static_assert(is_size(sizeof(InspectedTarget), 56) && alignof(InspectedTarget) == 8);
+static_assert(is_at<Address>(&InspectedTarget::address, offsetof(InspectedTarget, address), 0));
+static_assert(is_at<std::uint16_t>(&InspectedTarget::port, offsetof(InspectedTarget, port), 16));
+static_assert(is_at<std::uint16_t>(&InspectedTarget::flags, offsetof(InspectedTarget, flags), 18));
+static_assert(is_at<std::uint32_t>(&InspectedTarget::reserved, offsetof(InspectedTarget, reserved), 20));
+static_assert(is_at<StringView>(&InspectedTarget::object, offsetof(InspectedTarget, object), 24));
+static_assert(is_at<StringView>(&InspectedTarget::remarks, offsetof(InspectedTarget, remarks), 40));
+
+static_assert(sizeof(InspectedTargets) == 56 && alignof(InspectedTargets) == 8);
+static_assert(is_at<ArrayView>(&InspectedTargets::targets, offsetof(InspectedTargets, targets), 0));
+static_assert(is_at<StringView>(&InspectedTargets::instead, offsetof(InspectedTargets, instead), 24));
+static_assert(is_at<StringView>(&InspectedTargets::remarks, offsetof(InspectedTargets, remarks), 40));
+
+static_assert(is_size(sizeof(InspectedFrontend), 328) && alignof(InspectedFrontend) == 8);
+static_assert(is_at<ServicePortKey>(&InspectedFrontend::key, offsetof(InspectedFrontend, key), 0));
+static_assert(is_at<Address>(&InspectedFrontend::address, offsetof(InspectedFrontend, address), 56));
+static_assert(is_at<std::uint16_t>(&InspectedFrontend::port, offsetof(InspectedFrontend, port), 72));
+static_assert(is_at<std::uint8_t[2]>(&InspectedFrontend::reserved, offsetof(InspectedFrontend, reserved), 74));
+static_assert(is_at<std::uint32_t>(&InspectedFrontend::flags, offsetof(InspectedFrontend, flags), 76));
+static_assert(is_at<ArrayView>(&InspectedFrontend::addresses, offsetof(InspectedFrontend, addresses), 80));
+static_assert(is_at<std::uint32_t>(&InspectedFrontend::affinity_seconds, offsetof(InspectedFrontend, affinity_seconds), 104));
+static_assert(is_at<std::uint32_t>(&InspectedFrontend::reserved2, offsetof(InspectedFrontend, reserved2), 108));
+static_assert(is_at<InspectedTargets>(&InspectedFrontend::targets, offsetof(InspectedFrontend, targets), 112));
+static_assert(is_at<InspectedTargets>(&InspectedFrontend::node_targets, offsetof(InspectedFrontend, node_targets), 168));
+static_assert(is_at<StringView>(&InspectedFrontend::otherwise, offsetof(InspectedFrontend, otherwise), 224));
+static_assert(is_at<ArrayView>(&InspectedFrontend::source_ranges, offsetof(InspectedFrontend, source_ranges), 240));
+static_assert(is_at<StringView>(&InspectedFrontend::ranges_instead, offsetof(InspectedFrontend, ranges_instead), 264));
+static_assert(is_at<StringView>(&InspectedFrontend::ranges_remarks, offsetof(InspectedFrontend, ranges_remarks), 280));
+static_assert(is_at<StringView>(&InspectedFrontend::object, offsetof(InspectedFrontend, object), 296));
+static_assert(is_at<StringView>(&InspectedFrontend::remarks, offsetof(InspectedFrontend, remarks), 312));
+
 static_assert(is_size(sizeof(OptionSpec), 128) && alignof(OptionSpec) == 8);
 static_assert(is_at<StringView>(&OptionSpec::key, offsetof(OptionSpec, key), 0));
 static_assert(is_at<OptionType>(&OptionSpec::value_type, offsetof(OptionSpec, value_type), 16));
@@ -303,6 +339,22 @@ static_assert(static_cast<std::uint32_t>(ServiceType::kUnknownService) == 0);
 static_assert(static_cast<std::uint32_t>(ServiceType::kClusterIpService) == 1);
 static_assert(static_cast<std::uint32_t>(ServiceType::kNodePortService) == 2);
 static_assert(static_cast<std::uint32_t>(ServiceType::kLoadBalancerService) == 3);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectionKind>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(InspectionKind::kInspectFrontends) == 1);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedTargetFlag>, std::uint16_t>);
+static_assert(kTargetUnknown == 0x1);
+static_assert(kTargetDraining == 0x2);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedFlag>, std::uint32_t>);
+static_assert(kInspectedNotWanted == 0x1);
+static_assert(kInspectedNodePort == 0x2);
+static_assert(kInspectedEveryAddress == 0x4);
+static_assert(kInspectedMasqueraded == 0x8);
+static_assert(kInspectedRejected == 0x10);
+static_assert(kInspectedDropped == 0x20);
+static_assert(kInspectedRestricted == 0x40);
 
 static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
 static_assert(kFeatureIpv4 == 0x1);

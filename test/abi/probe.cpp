@@ -68,6 +68,18 @@ class ProbeInspection final : public Inspection {
 };
 Code ProbeInspection::services(StringView, StringSink*, Error*) noexcept { return Code::kOk; }
 
+class ProbeInspectionSink final : public InspectionSink {
+ public:
+  std::int32_t add(ArrayView) noexcept override;
+};
+std::int32_t ProbeInspectionSink::add(ArrayView) noexcept { return 1; }
+
+class ProbeInspectionRows final : public InspectionRows {
+ public:
+  Code inspect(const InspectionQuery*, InspectionSink*, Error*) noexcept override;
+};
+Code ProbeInspectionRows::inspect(const InspectionQuery*, InspectionSink*, Error*) noexcept { return Code::kOk; }
+
 class ProbeAffinitySink final : public AffinitySink {
  public:
   void add(ArrayView) noexcept override;
@@ -101,13 +113,14 @@ void ProbeHostDescriptors::drop(StringView) noexcept {}
 void ProbeHostDescriptors::names(StringSink*) noexcept {}
 
 void probe_interfaces(Host*, Backend*, StringSink*, Preparation*, Inspection*, AffinitySink*, Affinity*, HostRelay*,
-                      HostDescriptors*) {}
+                      HostDescriptors*, InspectionSink*, InspectionRows*) {}
 void probe_implementations(ProbeHost*, ProbeBackend*, ProbeStringSink*, ProbePreparation*, ProbeInspection*,
-                           ProbeAffinitySink*, ProbeAffinity*, ProbeHostRelay*, ProbeHostDescriptors*) {}
+                           ProbeAffinitySink*, ProbeAffinity*, ProbeHostRelay*, ProbeHostDescriptors*, ProbeInspectionSink*,
+                           ProbeInspectionRows*) {}
 void probe_structs(StringView, ArrayView, Address, Prefix, ServicePortKey, Error*, Option*, Frontend*, Endpoint*,
                    ServicePort*, NodeFacts*, Transaction*, ApplyResult*, Handover*, CreateArgs*, AffinityClient*,
-                   PluginEntry*) {}
-void probe_enumerations(Code, Family, Protocol, FrontendKind, LocalDetectorKind, TransactionKind, Severity,
+                   PluginEntry*, InspectionQuery*, InspectedTarget*, InspectedTargets, InspectedFrontend*) {}
+void probe_enumerations(InspectionKind, InspectedTargetFlag, InspectedFlag, Code, Family, Protocol, FrontendKind, LocalDetectorKind, TransactionKind, Severity,
                         MetricKind) {}
 // The ABI passes flags as numbers; this function uses their enumerations.
 void probe_flags(EndpointFlag, ServicePortFlag, NodeFlag, CreateFlag, Feature, HostFeature) {}

@@ -67,6 +67,20 @@ class MoreInspection : public Inspection {
  protected:
   ~MoreInspection() = default;
 };
+class MoreInspectionRows : public InspectionRows {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreInspectionRows() = default;
+};
+class MoreInspectionSink : public InspectionSink {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreInspectionSink() = default;
+};
 class MoreStringSink : public StringSink {
  public:
   virtual void one_more() = 0;
@@ -125,6 +139,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(host_relay_has_its_id_signature_and_slot);
   CPPUNIT_TEST(preparation_has_its_id_signature_and_slot);
   CPPUNIT_TEST(inspection_has_its_id_signature_and_slot);
+  CPPUNIT_TEST(inspection_rows_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(affinity_has_its_id_signatures_and_slots);
   CPPUNIT_TEST(host_descriptors_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(host_metrics_have_their_id_signatures_and_slots);
@@ -202,6 +217,16 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/1", kInspection) == 0);
   }
 
+  void inspection_rows_have_their_id_signatures_and_slots() {
+    Code (InspectionRows::*inspect)(const InspectionQuery*, InspectionSink*, Error*) noexcept = &InspectionRows::inspect;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(inspect));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreInspectionRows::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/2", kInspectionRows) == 0);
+    std::int32_t (InspectionSink::*add)(ArrayView) noexcept = &InspectionSink::add;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(add));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreInspectionSink::one_more));
+  }
+
   void affinity_has_its_id_signatures_and_slots() {
     Code (Affinity::*out)(AffinitySink*, Error*) noexcept = &Affinity::export_clients;
     Code (Affinity::*in)(ArrayView, Error*) noexcept = &Affinity::import_clients;
@@ -256,6 +281,8 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(sizeof(HostRelay) == sizeof(void*) && !std::has_virtual_destructor_v<HostRelay>);
     CPPUNIT_ASSERT(sizeof(Preparation) == sizeof(void*) && !std::has_virtual_destructor_v<Preparation>);
     CPPUNIT_ASSERT(sizeof(Inspection) == sizeof(void*) && !std::has_virtual_destructor_v<Inspection>);
+    CPPUNIT_ASSERT(sizeof(InspectionRows) == sizeof(void*) && !std::has_virtual_destructor_v<InspectionRows>);
+    CPPUNIT_ASSERT(sizeof(InspectionSink) == sizeof(void*) && !std::has_virtual_destructor_v<InspectionSink>);
     CPPUNIT_ASSERT(sizeof(Affinity) == sizeof(void*) && !std::has_virtual_destructor_v<Affinity>);
     CPPUNIT_ASSERT(sizeof(AffinitySink) == sizeof(void*) && !std::has_virtual_destructor_v<AffinitySink>);
     CPPUNIT_ASSERT(sizeof(HostDescriptors) == sizeof(void*) && !std::has_virtual_destructor_v<HostDescriptors>);
@@ -273,7 +300,8 @@ class SlotsTest : public CppUnit::TestFixture {
   void types_are_standard_layout_and_trivially_copyable() {
     CPPUNIT_ASSERT((plain<StringView, ArrayView, Address, Prefix, Error, Option, ServicePortKey, Frontend, Endpoint,
                           ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, AffinityClient, PluginEntry,
-                          OptionSpec, MetricSpec, EndpointDetails, Annotation>()));
+                          OptionSpec, MetricSpec, EndpointDetails, Annotation, InspectionQuery, InspectedTarget,
+                          InspectedTargets, InspectedFrontend>()));
   }
 };
 

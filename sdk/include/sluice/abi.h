@@ -949,7 +949,7 @@ struct sluice_preparation {
 };
 
 // ---- inspection -----------------------------------------------------------------------------------------------------
-// For backends that can describe the programmed state as text.
+// For backends that can describe the programmed state, as text or as values.
 
 // The id for sluice_backend_methods.extension(), which returns an `sluice_inspection*`. It is valid until the backend
 // is released.
@@ -987,6 +987,141 @@ struct sluice_inspection_methods {
 // `sluicectl services` prints it. The text is for people and may change. This class never grows.
 struct sluice_inspection {
   const struct sluice_inspection_methods* methods;  // never null
+};
+
+// Since minor 1. The id for sluice_backend_methods.extension(), which returns an `sluice_inspection_rows*`. It is valid
+// until the backend is released.
+#define SLUICE_INSPECTION_ROWS_ID "sluice.backend.inspection/2"
+
+// Since minor 1. What sluice_inspection_rows_methods.inspect() lists. A backend must return SLUICE_CODE_UNSUPPORTED for
+// an unknown kind.
+typedef uint32_t sluice_inspection_kind;
+enum {
+  SLUICE_INSPECTION_KIND_INSPECT_FRONTENDS = 1,  // the rows are sluice_inspected_frontend
+};
+
+// Growing. Since minor 1. The argument of sluice_inspection_rows_methods.inspect().
+struct sluice_inspection_query {
+  uint32_t struct_size;
+  sluice_inspection_kind kind;
+  // Only rows of this Service, "shop/cart", or service port, "shop/cart:http"; empty: all rows.
+  struct sluice_string_view name;
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspection_query) == 24 &&
+              offsetof(struct sluice_inspection_query, kind) == 4 &&
+              offsetof(struct sluice_inspection_query, name) == 8);
+
+// Since minor 1. Flags of an sluice_inspected_target.
+typedef uint16_t sluice_inspected_target_flag;
+enum {
+  SLUICE_TARGET_UNKNOWN = 1 << 0,  // the address cannot be read: `object` names what stands for it
+  SLUICE_TARGET_DRAINING = 1 << 1,  // receives no new connections
+};
+
+// Growing. Since minor 1. An endpoint that receives packets of a frontend.
+struct sluice_inspected_target {
+  struct sluice_address address;
+  uint16_t port;
+  uint16_t flags;  // sluice_inspected_target_flag
+  uint32_t reserved;
+  struct sluice_string_view object;  // a name of the data plane, such as a chain; may be empty
+  struct sluice_string_view remarks;  // deviations from what the backend wrote, separated by ", "; may be empty
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_target) == 56 &&
+              offsetof(struct sluice_inspected_target, port) == 16 &&
+              offsetof(struct sluice_inspected_target, flags) == 18 &&
+              offsetof(struct sluice_inspected_target, object) == 24 &&
+              offsetof(struct sluice_inspected_target, remarks) == 40);
+
+// Fixed. Since minor 1. Where packets of one group of clients go.
+struct sluice_inspected_targets {
+  struct sluice_array_view targets;  // sluice_inspected_target, in any order
+  // without targets: where the packets go instead, for example "nowhere"; empty: no such clients
+  struct sluice_string_view instead;
+  struct sluice_string_view remarks;  // as sluice_inspected_target.remarks
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_targets) == 56 &&
+              offsetof(struct sluice_inspected_targets, instead) == 24 &&
+              offsetof(struct sluice_inspected_targets, remarks) == 40);
+
+// Since minor 1. Flags of an sluice_inspected_frontend.
+typedef uint32_t sluice_inspected_flag;
+enum {
+  SLUICE_INSPECTED_NOT_WANTED = 1 << 0,  // no service port needs it
+  SLUICE_INSPECTED_NODE_PORT = 1 << 1,  // a node port: `address` is zero
+  // of a node port: served on every address of this node, and `addresses` is empty
+  SLUICE_INSPECTED_EVERY_ADDRESS = 1 << 2,
+  SLUICE_INSPECTED_MASQUERADED = 1 << 3,  // targets see an address of this node as the client
+  SLUICE_INSPECTED_REJECTED = 1 << 4,  // packets that reach no target are rejected
+  SLUICE_INSPECTED_DROPPED = 1 << 5,  // packets that reach no target are dropped
+  SLUICE_INSPECTED_RESTRICTED = 1 << 6,  // serves only clients in `source_ranges`
+};
+
+// Growing. Since minor 1. An address and port that the data plane serves, or any other object that no service port
+// needs.
+struct sluice_inspected_frontend {
+  struct sluice_service_port_key key;  // with SLUICE_INSPECTED_NOT_WANTED the names are empty
+  struct sluice_address address;
+  uint16_t port;
+  uint8_t reserved[2];
+  uint32_t flags;  // sluice_inspected_flag
+  struct sluice_array_view addresses;  // sluice_prefix; of a node port. A single address has the full length
+  uint32_t affinity_seconds;  // 0: no session affinity
+  uint32_t reserved2;
+  // of all clients; if `node_targets` is not empty, of clients outside of this node
+  struct sluice_inspected_targets targets;
+  struct sluice_inspected_targets node_targets;  // of pods and processes of this node, if their targets differ
+  // what happens to packets that reach no target, with deviations; empty: nothing is known
+  struct sluice_string_view otherwise;
+  struct sluice_array_view source_ranges;  // sluice_prefix, with SLUICE_INSPECTED_RESTRICTED
+  struct sluice_string_view ranges_instead;  // without ranges: which clients are served, for example "no source"
+  struct sluice_string_view ranges_remarks;  // as sluice_inspected_target.remarks
+  struct sluice_string_view object;  // not a frontend: the object, with SLUICE_INSPECTED_NOT_WANTED; all else is zero
+  struct sluice_string_view remarks;  // about the way to the frontend, as sluice_inspected_target.remarks
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_frontend) == 328 &&
+              offsetof(struct sluice_inspected_frontend, address) == 56 &&
+              offsetof(struct sluice_inspected_frontend, port) == 72 &&
+              offsetof(struct sluice_inspected_frontend, flags) == 76 &&
+              offsetof(struct sluice_inspected_frontend, addresses) == 80 &&
+              offsetof(struct sluice_inspected_frontend, affinity_seconds) == 104 &&
+              offsetof(struct sluice_inspected_frontend, targets) == 112 &&
+              offsetof(struct sluice_inspected_frontend, node_targets) == 168 &&
+              offsetof(struct sluice_inspected_frontend, otherwise) == 224 &&
+              offsetof(struct sluice_inspected_frontend, source_ranges) == 240 &&
+              offsetof(struct sluice_inspected_frontend, ranges_instead) == 264 &&
+              offsetof(struct sluice_inspected_frontend, ranges_remarks) == 280 &&
+              offsetof(struct sluice_inspected_frontend, object) == 296 &&
+              offsetof(struct sluice_inspected_frontend, remarks) == 312);
+
+struct sluice_inspection_sink;
+struct sluice_inspection_sink_methods {
+  // `rows`: elements of the type that the kind of the query names. The backend may add them in batches of any size. The
+  // daemon copies them. Returns 0 if the daemon wants no further rows, because its bound is reached: the backend should
+  // then return SLUICE_CODE_OK.
+  int32_t (*add)(struct sluice_inspection_sink* self, struct sluice_array_view rows);
+};
+// Since minor 1. Receives rows. Implemented by the daemon, valid during the call that receives it. This class never
+// grows.
+struct sluice_inspection_sink {
+  const struct sluice_inspection_sink_methods* methods;  // never null
+};
+
+struct sluice_inspection_rows;
+struct sluice_inspection_rows_methods {
+  // Adds a row for each object of this kind. The backend must read it from the kernel during the call, not from its
+  // memory. Rows of one service port must follow each other; objects that no service port needs come last, and a
+  // backend should add at most 1,000 of them. Must return SLUICE_CODE_RETRY before the first successful apply(). After
+  // a failure the daemon discards the rows. Called on the apply thread. Limit: 10 s.
+  sluice_code (*inspect)(struct sluice_inspection_rows* self, const struct sluice_inspection_query* query,
+                         struct sluice_inspection_sink* sink, struct sluice_error* error);
+};
+// Since minor 1. "sluice.backend.inspection/2".
+//
+// What sluice_inspection prints, as values. If a backend has both, the daemon calls only this one, and makes the text
+// of `sluicectl services` from the rows. This class never grows.
+struct sluice_inspection_rows {
+  const struct sluice_inspection_rows_methods* methods;  // never null
 };
 
 // ---- affinity -------------------------------------------------------------------------------------------------------

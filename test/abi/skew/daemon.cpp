@@ -216,6 +216,30 @@ T element(const ArrayView& array, std::uint64_t index) {
   return value;
 }
 
+class RowSink final : public InspectionSink {
+ public:
+  std::int32_t add(ArrayView rows) noexcept override {
+    for (std::uint64_t i = 0; i < rows.count; ++i) {
+      const auto row = element<InspectedFrontend>(rows, i);
+      print("since 1: row " + key(row.key) + " " + number(row.address.bytes[0]) + ":" + number(row.port) + ", flags " +
+            number(row.flags) + ", sticky " + number(row.affinity_seconds) + ", " + number(row.addresses.count) +
+            " addresses, else " + text(row.otherwise) + ", for " + number(row.source_ranges.count) + " " +
+            text(row.ranges_instead) + " " + text(row.ranges_remarks) + ", object " + text(row.object) + ", " +
+            text(row.remarks));
+      for (const InspectedTargets& list : {row.targets, row.node_targets}) {
+        const auto target = element<InspectedTarget>(list.targets, 0);
+        print("since 1: target " + number(target.address.bytes[0]) + ":" + number(target.port) + ", flags " +
+              number(target.flags) + ", " + text(target.object) + " " + text(target.remarks) + ", " + text(list.instead) +
+              " " + text(list.remarks));
+      }
+#ifdef SKEW_NEXT
+      print("next: row " + number(row.next_inspectedfrontend));
+#endif
+    }
+    return 1;
+  }
+};
+
 void print_declarations(const PluginEntry& entry) {
   for (std::uint64_t i = 0; i < entry.options.count; ++i) {
     const auto option = element<OptionSpec>(entry.options, i);
@@ -356,6 +380,15 @@ void serve(Backend& backend) {
     Sink lines("services");
     check("services", inspection->services(view("shop/cart"), &lines, &error));
   }
+#if SKEW_MINOR >= 1
+  if (auto* inspection = static_cast<InspectionRows*>(backend.extension(view(kInspectionRows)))) {
+    InspectionQuery query = sized<InspectionQuery>();
+    query.kind = InspectionKind::kInspectFrontends;
+    query.name = view("shop/cart");
+    RowSink rows;
+    print("since 1: inspect " + number(static_cast<std::uint32_t>(inspection->inspect(&query, &rows, &error))));
+  }
+#endif
   ClientSink sink;
   if (affinity != nullptr) check("export", affinity->export_clients(&sink, &error));
 #ifdef SKEW_NEXT

@@ -46,7 +46,8 @@ END
 for wanted in "types.hpp next_error" "types.hpp next_option" "service.hpp next_frontend" "service.hpp next_endpoint" \
   "service.hpp next_serviceport" "service.hpp kNextKind" "service.hpp kNextFlag" "node.hpp next_nodefacts" \
   "transaction.hpp next_transaction" "transaction.hpp next_applyresult" "backend.hpp next_handover" \
-  "entry.hpp next_createargs" "entry.hpp next_pluginentry" "affinity.hpp next_affinityclient"; do
+  "entry.hpp next_createargs" "entry.hpp next_pluginentry" "affinity.hpp next_affinityclient" \
+  "inspection.hpp next_inspectedfrontend"; do
   grep -q "${wanted#* }" "$2/sluice/abi/${wanted% *}" || {
     echo "adapt next.sh to the headers: there is no $wanted"
     exit 1

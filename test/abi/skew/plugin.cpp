@@ -87,6 +87,13 @@ struct Lines final : Inspection {
   Code services(StringView name, StringSink* lines, Error* error) noexcept override;
   Plugin& plugin_;
 };
+#if SKEW_MINOR >= 1
+struct Rows final : InspectionRows {
+  explicit Rows(Plugin& plugin) : plugin_(plugin) {}
+  Code inspect(const InspectionQuery* query, InspectionSink* sink, Error* error) noexcept override;
+  Plugin& plugin_;
+};
+#endif
 struct Clients final : Affinity {
   explicit Clients(Plugin& plugin) : plugin_(plugin) {}
   Code export_clients(AffinitySink* sink, Error* error) noexcept override;
@@ -208,6 +215,9 @@ class Plugin final : public Backend {
     const std::string name = text(id);
     if (name == kPreparation) return static_cast<Preparation*>(&further_);
     if (name == kInspection) return static_cast<Inspection*>(&lines_);
+#if SKEW_MINOR >= 1
+    if (name == kInspectionRows) return static_cast<InspectionRows*>(&rows_);
+#endif
     if (name == kAffinity) return static_cast<Affinity*>(&clients_);
 #ifdef SKEW_NEXT
     if (name == kBackendNext) return static_cast<BackendNext*>(&next_);
@@ -336,6 +346,9 @@ class Plugin final : public Backend {
   bool debug_enabled_ = false;
   Further further_{*this};
   Lines lines_{*this};
+#if SKEW_MINOR >= 1
+  Rows rows_{*this};
+#endif
   Clients clients_{*this};
 #ifdef SKEW_NEXT
   Next next_{*this};
@@ -352,6 +365,42 @@ Code Lines::services(StringView name, StringSink* lines, Error*) noexcept {
   lines->add(view(line));
   return Code::kOk;
 }
+
+#if SKEW_MINOR >= 1
+Code Rows::inspect(const InspectionQuery* given, InspectionSink* sink, Error*) noexcept {
+  const auto literal = [](const char* of) { return StringView{of, std::strlen(of)}; };
+  const InspectionQuery query = read(given);
+  plugin_.log("since 1: inspection " + number(static_cast<std::uint32_t>(query.kind)) + " of " + text(query.name));
+  InspectedTarget target{};
+  target.address.bytes[0] = 10;
+  target.port = 8080;
+  target.flags = kTargetDraining;
+  target.object = literal("chain");
+  target.remarks = literal("drains");
+  InspectedFrontend row{};
+  row.key = {literal("shop"), literal("cart"), literal("http"), Protocol::kTcp, {}};
+  row.address.bytes[0] = 172;
+  row.port = 80;
+  row.flags = kInspectedMasqueraded;
+  row.affinity_seconds = 60;
+  row.targets = {{&target, 1, sizeof(target), 0}, literal("instead"), literal("list")};
+  row.node_targets = {{&target, 1, sizeof(target), 0}, {}, {}};
+  row.otherwise = literal("dropped");
+  Prefix range{};
+  range.length = 8;
+  row.addresses = row.source_ranges = {&range, 1, sizeof(range), 0};
+  row.ranges_instead = literal("no client");
+  row.ranges_remarks = literal("open");
+  row.object = literal("object");
+  row.remarks = literal("no jump");
+#ifdef SKEW_NEXT
+  row.next_inspectedfrontend = 34;
+#endif
+  const std::int32_t more = sink->add({&row, 1, sizeof(row), 0});
+  plugin_.log("since 1: more rows " + number(static_cast<std::uint32_t>(more)));
+  return Code::kOk;
+}
+#endif
 
 Code Clients::import_clients(ArrayView clients, Error*) noexcept {
   kept_ = elements<AffinityClient>(clients);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For backends that can describe the programmed state as text.
+// For backends that can describe the programmed state, as text or as values.
 #pragma once
 
 #include "sluice/abi/backend.hpp"
@@ -41,6 +41,119 @@ class Inspection {
 
  protected:
   ~Inspection() = default;
+};
+
+// Since minor 1. The id for Backend::extension(), which returns an `InspectionRows*`. It is valid until the backend is
+// released.
+inline constexpr char kInspectionRows[] = "sluice.backend.inspection/2";
+
+// Since minor 1. What InspectionRows::inspect() lists. A backend must return kUnsupported for an unknown kind.
+enum class InspectionKind : std::uint32_t {
+  kInspectFrontends = 1,  // the rows are InspectedFrontend
+};
+
+// Growing. Since minor 1. The argument of InspectionRows::inspect().
+struct InspectionQuery {
+  std::uint32_t struct_size;
+  InspectionKind kind;
+  // Only rows of this Service, "shop/cart", or service port, "shop/cart:http"; empty: all rows.
+  StringView name;
+};
+static_assert(sizeof(InspectionQuery) == 24 && offsetof(InspectionQuery, kind) == 4 &&
+              offsetof(InspectionQuery, name) == 8);
+
+// Since minor 1. Flags of an InspectedTarget.
+enum InspectedTargetFlag : std::uint16_t {
+  kTargetUnknown = 1u << 0,   // the address cannot be read: `object` names what stands for it
+  kTargetDraining = 1u << 1,  // receives no new connections
+};
+
+// Growing. Since minor 1. An endpoint that receives packets of a frontend.
+struct InspectedTarget {
+  Address address;
+  std::uint16_t port;
+  std::uint16_t flags;  // InspectedTargetFlag
+  std::uint32_t reserved;
+  StringView object;   // a name of the data plane, such as a chain; may be empty
+  StringView remarks;  // deviations from what the backend wrote, separated by ", "; may be empty
+};
+static_assert(sizeof(InspectedTarget) == 56 && offsetof(InspectedTarget, port) == 16 &&
+              offsetof(InspectedTarget, flags) == 18 && offsetof(InspectedTarget, object) == 24 &&
+              offsetof(InspectedTarget, remarks) == 40);
+
+// Fixed. Since minor 1. Where packets of one group of clients go.
+struct InspectedTargets {
+  ArrayView targets;   // InspectedTarget, in any order
+  StringView instead;  // without targets: where the packets go instead, for example "nowhere"; empty: no such clients
+  StringView remarks;  // as InspectedTarget::remarks
+};
+static_assert(sizeof(InspectedTargets) == 56 && offsetof(InspectedTargets, instead) == 24 &&
+              offsetof(InspectedTargets, remarks) == 40);
+
+// Since minor 1. Flags of an InspectedFrontend.
+enum InspectedFlag : std::uint32_t {
+  kInspectedNotWanted = 1u << 0,     // no service port needs it
+  kInspectedNodePort = 1u << 1,      // a node port: `address` is zero
+  kInspectedEveryAddress = 1u << 2,  // of a node port: served on every address of this node, and `addresses` is empty
+  kInspectedMasqueraded = 1u << 3,   // targets see an address of this node as the client
+  kInspectedRejected = 1u << 4,      // packets that reach no target are rejected
+  kInspectedDropped = 1u << 5,       // packets that reach no target are dropped
+  kInspectedRestricted = 1u << 6,    // serves only clients in `source_ranges`
+};
+
+// Growing. Since minor 1. An address and port that the data plane serves, or any other object that no service port needs.
+struct InspectedFrontend {
+  ServicePortKey key;  // with kInspectedNotWanted the names are empty
+  Address address;
+  std::uint16_t port;
+  std::uint8_t reserved[2];
+  std::uint32_t flags;             // InspectedFlag
+  ArrayView addresses;             // Prefix; of a node port. A single address has the full length
+  std::uint32_t affinity_seconds;  // 0: no session affinity
+  std::uint32_t reserved2;
+  InspectedTargets targets;       // of all clients; if `node_targets` is not empty, of clients outside of this node
+  InspectedTargets node_targets;  // of pods and processes of this node, if their targets differ
+  StringView otherwise;           // what happens to packets that reach no target, with deviations; empty: nothing is known
+  ArrayView source_ranges;        // Prefix, with kInspectedRestricted
+  StringView ranges_instead;      // without ranges: which clients are served, for example "no source"
+  StringView ranges_remarks;      // as InspectedTarget::remarks
+  StringView object;              // not a frontend: the object, with kInspectedNotWanted; all else is zero
+  StringView remarks;             // about the way to the frontend, as InspectedTarget::remarks
+};
+static_assert(sizeof(InspectedFrontend) == 328 && offsetof(InspectedFrontend, address) == 56 &&
+              offsetof(InspectedFrontend, port) == 72 && offsetof(InspectedFrontend, flags) == 76 &&
+              offsetof(InspectedFrontend, addresses) == 80 && offsetof(InspectedFrontend, affinity_seconds) == 104 &&
+              offsetof(InspectedFrontend, targets) == 112 && offsetof(InspectedFrontend, node_targets) == 168 &&
+              offsetof(InspectedFrontend, otherwise) == 224 && offsetof(InspectedFrontend, source_ranges) == 240 &&
+              offsetof(InspectedFrontend, ranges_instead) == 264 && offsetof(InspectedFrontend, ranges_remarks) == 280 &&
+              offsetof(InspectedFrontend, object) == 296 && offsetof(InspectedFrontend, remarks) == 312);
+
+// Since minor 1. Receives rows. Implemented by the daemon, valid during the call that receives it. This class never grows.
+class InspectionSink {
+ public:
+  // `rows`: elements of the type that the kind of the query names. The backend may add them in batches of any size. The
+  // daemon copies them. Returns 0 if the daemon wants no further rows, because its bound is reached: the backend should
+  // then return kOk.
+  virtual std::int32_t add(ArrayView rows) noexcept = 0;
+
+ protected:
+  ~InspectionSink() = default;
+};
+
+// Since minor 1. "sluice.backend.inspection/2".
+//
+// What Inspection prints, as values. If a backend has both, the daemon calls only this one, and makes the text of
+// `sluicectl services` from the rows. This class never grows.
+class InspectionRows {
+ public:
+  // Adds a row for each object of this kind. The backend must read it from the kernel during the call, not from its
+  // memory. Rows of one service port must follow each other; objects that no service port needs come last, and a backend
+  // should add at most 1,000 of them. Must return kRetry before the first successful apply(). After a failure the daemon
+  // discards the rows. Called on the apply thread. Limit: 10 s.
+  virtual Code inspect(const InspectionQuery* query, InspectionSink* sink, Error* error) noexcept = 0;
+
+ protected:
+  ~InspectionRows() = default;
 };
 
 }  // namespace sluice::abi

@@ -12,6 +12,7 @@
 #include "sluice/sdk/claims.hpp"
 #include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/inspection.hpp"
 #include "sluice/sdk/logger.hpp"
 #include "sluice/sdk/metrics.hpp"
 #include "sluice/sdk/nearest.hpp"
