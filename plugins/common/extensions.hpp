@@ -40,20 +40,40 @@ class AffinityBase : public abi::Affinity {
   virtual void do_import(const abi::ArrayView& clients) = 0;
 };
 
-class InspectionBase : public abi::Inspection {
+class InspectionBase : public abi::Inspection, public abi::InspectionRows {
  public:
   abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept final {
+    return sdk::guarded(error, [&] { answer(sdk::text(name)).deliver(*lines); });
+  }
+  abi::Code inspect(const abi::InspectionQuery* query, abi::InspectionSink* sink, abi::Error* error) noexcept final {
     return sdk::guarded(error, [&] {
-      inspection::Answer answer(sdk::text(name));
-      do_inspect(answer);
-      answer.deliver(*lines);
+      const abi::InspectionQuery wanted = sdk::read(query);
+      if (wanted.kind != abi::InspectionKind::kInspectFrontends) {
+        throw sdk::Failure(abi::Code::kUnsupported, {}, "this kind of inspection is not supported");
+      }
+      answer(sdk::text(wanted.name)).deliver(*sink);
     });
   }
 
  protected:
+  explicit InspectionBase(abi::Family family) : inspected_family_(family) {}
   ~InspectionBase() = default;
 
   virtual void do_inspect(inspection::Answer& answer) = 0;
+  // Null for the id of another extension.
+  void* inspection_extension(std::string_view id) {
+    if (id == abi::kInspection) return static_cast<abi::Inspection*>(this);
+    return id == abi::kInspectionRows ? static_cast<abi::InspectionRows*>(this) : nullptr;
+  }
+
+ private:
+  inspection::Answer answer(std::string_view name) {
+    inspection::Answer made(name, inspected_family_);
+    do_inspect(made);
+    return made;
+  }
+
+  const abi::Family inspected_family_;
 };
 
 }  // namespace sluice::common

@@ -42,6 +42,7 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel,
                                  std::unique_ptr<RecentLists> recent)
     : BackendBase(args),
+      InspectionBase(args.family),
       kernel_(std::move(kernel)),
       session_(*kernel_),
       reporter_(metrics()),
@@ -325,7 +326,7 @@ void IptablesBackend::bind_clients() {
 void* IptablesBackend::do_extension(std::string_view id) {
   if (id == abi::kPreparation) return static_cast<abi::Preparation*>(this);
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
+  return inspection_extension(id);
 }
 
 void IptablesBackend::do_export(abi::AffinitySink& sink) {
@@ -346,7 +347,7 @@ void IptablesBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   KernelRules rules(family());
   session_.read(rules);
-  inspect(rules, names_, facts_.plan, answer);
+  iptables::inspect(rules, names_, facts_.plan, answer);
 }
 
 }  // namespace sluice::iptables

@@ -18,10 +18,9 @@ namespace sluice::iptables {
 namespace {
 
 using inspection::add;
+using inspection::kNowhere;
 using inspection::Remarks;
 using inspection::ServiceLine;
-
-constexpr std::string_view kNowhere = "nowhere";
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " % of connections"; }
 
@@ -58,7 +57,7 @@ class Decoder {
  private:
   // The endpoints that a balancing chain leads to.
   struct Targets {
-    std::string list;
+    inspection::Targets list{};
     std::uint32_t seconds = 0;
   };
   // One endpoint of a balancing chain.
@@ -85,7 +84,7 @@ class Decoder {
       follow(rule.to, place, line, remarks);
       for (const RefusalRule& refusal : there.refusals) {
         if (refusal.name != line.service_port || !refused.insert(refusal.name).second) continue;
-        if (line.targets.starts_with(kNowhere)) line.targets.clear();
+        if (line.targets.instead == kNowhere) line.targets = {};
         line.otherwise = reason(refusal, place);
       }
       finish(std::move(line), remarks);
@@ -94,47 +93,46 @@ class Decoder {
       if (!refused.insert(refusal.name).second) continue;
       ServiceLine line = new_line(place);
       if (names_.contains(refusal.name, place.protocol)) line.service_port = refusal.name;
-      if (place.node_port) line.addresses = inspection::kEveryAddress;
+      if (place.node_port) line.addresses.every = true;
       line.otherwise = reason(refusal, place);
       finish(std::move(line), {});
     }
     if (!there.firewall || has_firewall) return;
     ServiceLine line = new_line(place);
     if (!there.dispatch.empty()) {
-      answer_.add_not_wanted("rule of KUBE-PROXY-FIREWALL that drops " + line.frontend);
+      answer_.add_not_wanted("rule of KUBE-PROXY-FIREWALL that drops " + inspection::to_string(place, facts_.family));
       return;
     }
     if (names_.contains(*there.firewall, place.protocol)) line.service_port = *there.firewall;
-    line.otherwise = "dropped (no rule of KUBE-SERVICES, one of KUBE-PROXY-FIREWALL)";
+    line.otherwise = {abi::kInspectedDropped, "dropped", {"no rule of KUBE-SERVICES, one of KUBE-PROXY-FIREWALL"}};
     finish(std::move(line), {});
   }
 
-  ServiceLine new_line(const Place& place) const {
+  static ServiceLine new_line(const Place& place) {
     ServiceLine line;
-    line.frontend = inspection::to_string(place, facts_.family);
+    line.place = place;
     return line;
   }
 
   void finish(ServiceLine line, const Remarks& remarks) {
     const bool leads = !line.targets.empty() || !line.from_node.empty();
     line.masqueraded = line.masqueraded && leads;
-    std::string& last = !line.targets.empty()     ? line.targets
-                        : !line.from_node.empty() ? line.from_node
-                                                  : line.otherwise;
-    last = inspection::with_remarks(std::move(last), remarks);
-    answer_.add(line);
+    line.remarks = remarks;
+    answer_.add(std::move(line));
   }
 
-  std::string node_port_addresses(const DispatchRule& rule) const {
+  inspection::NodePortAddresses node_port_addresses(const DispatchRule& rule) const {
+    inspection::NodePortAddresses found;
     if (!rules_.node_ports_everywhere) {
-      std::vector<std::string> found;
       for (const abi::Address& address : rules_.node_port_addresses) {
-        if (rule.only_to && !netfilter::contains(*rule.only_to, address)) continue;
-        found.push_back(sdk::to_string(address, facts_.family));
+        if (!rule.only_to || netfilter::contains(*rule.only_to, address)) found.add(address, facts_.family);
       }
-      return inspection::addresses_text(std::move(found));
+    } else if (rule.only_to) {
+      found.only.push_back(*rule.only_to);
+    } else {
+      found.every = true;
     }
-    return rule.only_to ? sdk::to_string(*rule.only_to, facts_.family) : std::string(inspection::kEveryAddress);
+    return found;
   }
 
   void need_jump(Table table, std::string_view from, SharedChain to, Remarks& remarks) const {
@@ -142,13 +140,13 @@ class Decoder {
     add(remarks, std::string(from).append(" does not lead to ").append(iptables::name(to)));
   }
 
-  std::string reason(const RefusalRule& refusal, const Place& place) const {
+  inspection::Otherwise reason(const RefusalRule& refusal, const Place& place) const {
     Remarks remarks;
     const bool external = refusal.chain == SharedChain::kFilterExternal;
     if (external || place.node_port) need_jump(Table::kFilter, "INPUT", refusal.chain, remarks);
     need_jump(Table::kFilter, "FORWARD", refusal.chain, remarks);
     if (!external) need_jump(Table::kFilter, "OUTPUT", refusal.chain, remarks);
-    return inspection::with_remarks(std::string(refusal.drops ? inspection::kDropped : inspection::kRejected), remarks);
+    return refusal.drops ? inspection::dropped(std::move(remarks)) : inspection::rejected(std::move(remarks));
   }
 
   // Fills the line with the effect of the chain of a service port.
@@ -172,8 +170,7 @@ class Decoder {
   }
 
   void nowhere(const ChainId& chain, std::string_view why, ServiceLine& line) const {
-    line.targets =
-        inspection::with_remarks(std::string(kNowhere), {"chain " + iptables::name(chain) + " " + std::string(why)});
+    line.targets = inspection::nowhere({"chain " + iptables::name(chain) + " " + std::string(why)});
   }
 
   // Null if the chain is missing or has no rules; `line` then says so.
@@ -197,15 +194,14 @@ class Decoder {
       nowhere(id, "leads no client to KUBE-EXT-", line);
       return;
     }
-    std::string sources = inspection::ranges_text(
-        inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family),
-        facts_.family);
+    auto sources =
+        inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family);
     Remarks missing;
     if (!rules_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop other sources");
     for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {
       need_jump(Table::kFilter, from, SharedChain::kFilterFirewall, missing);
     }
-    line.only_for = inspection::with_remarks(std::move(sources), missing);
+    line.only_for = {!sources.empty() || !missing.empty(), std::move(sources), {}, std::move(missing)};
     follow_external(*chain->to, line, remarks);
   }
 
@@ -215,8 +211,8 @@ class Decoder {
     line.masqueraded = chain->masquerades;
     if (line.masqueraded) add_masquerade_remarks(remarks);
     if (chain->rest) {
-      const Targets targets = balance(*chain->rest);
-      line.targets = targets.list;
+      Targets targets = balance(*chain->rest);
+      line.targets = std::move(targets.list);
       line.sticky_seconds = targets.seconds;
     }
     if (chain->node || chain->pods) {
@@ -224,15 +220,16 @@ class Decoder {
       if (!chain->node) add(inside, "not for processes of this node");
       if (!chain->pods && facts_.local.works()) add(inside, "not for pods of this node");
       if (chain->node && !chain->masquerades_node) add(inside, "processes of this node are not masqueraded");
-      const Targets targets = balance(chain->node ? *chain->node : *chain->pods);
-      line.from_node = inspection::with_remarks(targets.list, inside);
+      Targets targets = balance(chain->node ? *chain->node : *chain->pods);
+      line.from_node = std::move(targets.list);
+      for (std::string& remark : inside) add(line.from_node.remarks, std::move(remark));
       line.sticky_seconds = std::max(line.sticky_seconds, targets.seconds);
     }
     if (chain->rest) return;
     if (line.from_node.empty()) {
       nowhere(id, "leads to no endpoints", line);
     } else {
-      line.otherwise = std::string(kNowhere) + " (chain " + iptables::name(id) + " has no rule for other clients)";
+      line.otherwise = {0, std::string(kNowhere), {"chain " + iptables::name(id) + " has no rule for other clients"}};
     }
   }
 
@@ -244,8 +241,8 @@ class Decoder {
   }
 
   void follow_internal(const ChainId& id, ServiceLine& line, Remarks& remarks) {
-    const Targets targets = balance(id);
-    line.targets = targets.list;
+    Targets targets = balance(id);
+    line.targets = std::move(targets.list);
     line.sticky_seconds = targets.seconds;
     const bool expects = facts_.masquerade_all || !facts_.local.not_local.empty();
     const BalancingChain* const chain = find_balancing(id);
@@ -294,20 +291,17 @@ class Decoder {
     const double fair = (1 - left) / static_cast<double>(shares.size());
     const bool uneven = std::any_of(shares.begin(), shares.end(),
                                     [&](const Share& one) { return std::abs(one.share - fair) > fair / 20; });
-    std::vector<std::string> list;
-    for (const Share& one : shares) list.push_back(endpoint(one, targets.seconds, uneven));
-    Remarks remarks;
-    if (left > 0.0001) add(remarks, percent(left) + " reach no endpoint");
-    targets.list = inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
+    for (const Share& one : shares) targets.list.list.push_back(endpoint(one, targets.seconds, uneven));
+    if (left > 0.0001) add(targets.list.remarks, percent(left) + " reach no endpoint");
     return targets;
   }
 
-  std::string endpoint(const Share& share, std::uint32_t seconds, bool uneven) {
+  inspection::Target endpoint(const Share& share, std::uint32_t seconds, bool uneven) {
     const ChainId id{ChainKind::kEndpoint, share.endpoint};
     const auto found = rules_.endpoints.find(share.endpoint);
     if (found != rules_.endpoints.end()) found->second.reached = true;
-    Remarks remarks;
-    std::string text = iptables::name(id);
+    inspection::Target target;
+    Remarks& remarks = target.remarks;
     if (found == rules_.endpoints.end()) {
       add(remarks, "chain is missing");
     } else if (found->second.rules == 0) {
@@ -316,14 +310,18 @@ class Decoder {
       add(remarks, "no DNAT rule");
     } else {
       const EndpointChain& there = found->second;
-      text = sdk::host_port(there.to->address, facts_.family, there.to->port);
+      target.address = there.to->address;
+      target.port = there.to->port;
       if (share.seconds == 0 && seconds != 0) add(remarks, "not sticky");
       if (share.seconds != 0 && share.seconds != seconds) add(remarks, "for " + std::to_string(share.seconds) + " s");
       if (seconds != 0 && !there.remembers) add(remarks, "clients are not remembered");
       if (!there.masquerades_itself) add(remarks, "its own connections are not masqueraded");
     }
     if (uneven) add(remarks, percent(share.share));
-    return inspection::with_remarks(std::move(text), remarks);
+    if (found == rules_.endpoints.end() || !found->second.to || found->second.rules == 0) {
+      target.object = iptables::name(id);
+    }
+    return target;
   }
 
   template <class Content>

@@ -63,6 +63,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args) : IpvsBackend(args, node_k
 
 IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
     : BackendBase(args),
+      InspectionBase(args.family),
       settings_(read_settings(args.options, args.family)),
       kernels_(std::move(kernels)),
       rules_(*kernels_.rules, args.family, [this] { return host().now(); }),
@@ -145,8 +146,8 @@ void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi:
 
 void* IpvsBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
-  if (id == abi::kInspection) return static_cast<abi::Inspection*>(this);
-  return id == abi::kPreparation ? static_cast<abi::Preparation*>(this) : nullptr;
+  if (id == abi::kPreparation) return static_cast<abi::Preparation*>(this);
+  return inspection_extension(id);
 }
 
 KernelState IpvsBackend::read_node() {
@@ -165,7 +166,7 @@ KernelState IpvsBackend::read_node() {
 
 void IpvsBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
-  inspect(read_node(), wanted_, facts_, rule_facts_, answer);
+  ipvs::inspect(read_node(), wanted_, facts_, rule_facts_, answer);
 }
 
 void IpvsBackend::do_export(abi::AffinitySink& sink) {

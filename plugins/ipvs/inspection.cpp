@@ -17,12 +17,11 @@ namespace sluice::ipvs {
 namespace {
 
 using inspection::add;
-using inspection::Place;
 using inspection::Remarks;
 using inspection::ServiceLine;
 using netfilter::Table;
 
-constexpr std::string_view kNowhere = "nowhere (no virtual server)";
+inspection::Otherwise no_virtual_server() { return {0, std::string(inspection::kNowhere), {"no virtual server"}}; }
 
 // Sets with the address and port of a frontend; KUBE-IPVS-FILTER accepts packets to them.
 constexpr std::array kAddressSets{SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal, SetId::kLoadBalancer};
@@ -78,8 +77,8 @@ class Decoder {
     }
     write_without_servers();
     for (auto& [order, one] : node_ports_) {
-      one.line.addresses = inspection::addresses_text(std::move(one.addresses));
-      answer_.add(one.line);
+      one.line.addresses = std::move(one.addresses);
+      answer_.add(std::move(one.line));
     }
     if (answer_.is_complete()) write_not_wanted();
   }
@@ -109,8 +108,7 @@ class Decoder {
     const bool node_port = is_node_port(key);
     ServiceLine line;
     if (owner != nullptr) line.service_port = owner->first;
-    line.frontend = inspection::to_string(
-        Place{node_port, node_port ? abi::Address{} : key.address, key.port, key.protocol}, family_);
+    line.place = {node_port, node_port ? abi::Address{} : key.address, key.port, key.protocol};
     if ((server.flags & kPersistent) != 0) line.sticky_seconds = server.persistence_seconds;
     Remarks remarks;
     add_missing_entries(key, node_port, remarks);
@@ -125,26 +123,25 @@ class Decoder {
       }
     }
     if (!passes) {
-      line.targets.clear();
+      line.targets = {};
       line.sticky_seconds = 0;
       line.masqueraded = false;
-      line.otherwise = "rejected";
+      line.otherwise = {abi::kInspectedRejected, "rejected"};
     }
-    std::string& last = line.targets.empty() ? line.otherwise : line.targets;
-    last = inspection::with_remarks(std::move(last), remarks);
+    line.remarks = std::move(remarks);
     put(std::move(line), key, node_port);
   }
 
   // A node port has a virtual server per address: those with equal text become one line.
   void put(ServiceLine line, const ServerKey& key, bool node_port) {
     if (!node_port) {
-      answer_.add(line);
+      answer_.add(std::move(line));
       return;
     }
-    const std::tuple order(key.port, key.protocol, line.service_port, inspection::to_string(line));
+    const std::tuple order(key.port, key.protocol, line.service_port, inspection::Row(line, family_).text());
     NodePort& one = node_ports_[order];
     one.line = std::move(line);
-    one.addresses.push_back(sdk::to_string(key.address, family_));
+    one.addresses.add(key.address, family_);
   }
 
   void add_missing_entries(const ServerKey& key, bool node_port, Remarks& remarks) const {
@@ -174,26 +171,27 @@ class Decoder {
   }
 
   void fill_targets(const ServerKey& key, ServiceLine& line) const {
-    std::vector<std::string> list;
+    inspection::Targets targets;
     Remarks draining;
     bool serves = false;
     for (const RealServerState& real : kernel_.real_servers(key)) {
-      const std::string where = sdk::host_port(real.server.address, family_, real.server.port);
-      Remarks remarks;
-      if (real.weight == 0) {
+      inspection::Target target{real.server.address, real.server.port};
+      Remarks& remarks = target.remarks;
+      target.draining = real.weight == 0;
+      if (target.draining) {
         add(remarks, "drains");
-        draining.push_back(where + " drains");
+        draining.push_back(sdk::host_port(real.server.address, family_, real.server.port) + " drains");
       }
       serves = serves || real.weight != 0;
       if (!real.masquerades) add(remarks, "its forwarding method is not NAT");
       if (!hairpin_works(real.server, key.protocol)) add(remarks, "its own connections are not masqueraded");
-      list.push_back(inspection::with_remarks(where, remarks));
+      targets.list.push_back(std::move(target));
     }
     if (serves) {
-      line.targets = inspection::sorted_list(std::move(list));
+      line.targets = std::move(targets);
     } else {
       std::sort(draining.begin(), draining.end());
-      line.otherwise = inspection::with_remarks(std::string(inspection::kRejected), draining);
+      line.otherwise = inspection::rejected(std::move(draining));
     }
   }
 
@@ -252,8 +250,6 @@ class Decoder {
       return a.address != b.address ? a.address < b.address : a.length < b.length;
     });
     join_halves(ranges);
-    std::string list = inspection::ranges_text(ranges, family_);
-    if (list.empty()) list = "no source";
     Remarks missing;
     for (const SetId id : {SetId::kLoadBalancerFirewall, SetId::kLoadBalancerSourceCidr}) {
       for (const std::string& chain : rules_.chains_without(Table::kFilter, id)) {
@@ -270,7 +266,7 @@ class Decoder {
     }
     const bool closed = rules_.closes(key) && !rules_.lacks_jump(Table::kFilter, "OUTPUT", kOutFilterChain);
     if (!node_allowed_.contains(key) && !closed) add(missing, "processes of this node are not dropped");
-    line.only_for = inspection::with_remarks(std::move(list), missing);
+    line.only_for = {true, std::move(ranges), "no source", std::move(missing)};
   }
 
   void read_ranges() {
@@ -310,9 +306,9 @@ class Decoder {
     for (const ServerKey& key : lost) {
       ServiceLine line;
       line.service_port = wanted_.owner(key)->first;
-      line.frontend = inspection::to_string(Place{false, key.address, key.port, key.protocol}, family_);
-      line.otherwise = kNowhere;
-      answer_.add(line);
+      line.place = {false, key.address, key.port, key.protocol};
+      line.otherwise = no_virtual_server();
+      answer_.add(std::move(line));
     }
     for (const auto& [where, name] : wanted_.node_ports()) {
       const PortSets& sets = sets_of(where.first);
@@ -322,10 +318,9 @@ class Decoder {
       }
       ServiceLine line;
       line.service_port = name;
-      line.frontend = inspection::to_string(Place{true, {}, where.second, where.first}, family_);
-      line.addresses = inspection::addresses_text({});
-      line.otherwise = kNowhere;
-      answer_.add(line);
+      line.place = {true, {}, where.second, where.first};
+      line.otherwise = no_virtual_server();
+      answer_.add(std::move(line));
     }
   }
 
@@ -360,7 +355,7 @@ class Decoder {
   std::set<std::pair<abi::Protocol, std::uint16_t>> listed_node_ports_;
   struct NodePort {
     ServiceLine line;  // without its addresses
-    std::vector<std::string> addresses;
+    inspection::NodePortAddresses addresses;
   };
   // By port, protocol, service port and the rest of the line.
   std::map<std::tuple<std::uint16_t, abi::Protocol, std::string, std::string>, NodePort> node_ports_;

@@ -45,6 +45,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(
 
 NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
     : BackendBase(args),
+      InspectionBase(args.family),
       settings_(read_settings(args.options)),
       model_({args.family, settings_.lists_frontends(), table.affinity_ids, any_affinity_id(table.affinity_ids)}),
       traffic_(args.family),
@@ -368,7 +369,7 @@ void NftablesBackend::remove_table() {
 
 void* NftablesBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(this);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
+  return inspection_extension(id);
 }
 
 // Failures are only logged: serving does not depend on these clients.
@@ -396,7 +397,7 @@ void NftablesBackend::do_import(const abi::ArrayView& clients) {
 void NftablesBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   read_ahead_.forget();
-  inspect(writer_.list(), model_, family(), answer);
+  nftables::inspect(writer_.list(), model_, family(), answer);
 }
 
 }  // namespace sluice::nftables

@@ -20,6 +20,8 @@ namespace {
 
 using inspection::ServiceLine;
 
+constexpr const char* kNotWanted = "not wanted by any Service";
+
 // The sets that may contain a frontend, for addresses and for node ports.
 struct Sets {
   SetId classes, endpoints, rejected, dropped, affinity, traffic;
@@ -101,20 +103,20 @@ class Decoder {
     const FrontendKey frontend = read_frontend(family_, key, node_port);
     if (!node_port) addresses_.insert(frontend.address);
     ServiceLine line;
-    line.frontend = to_string(family_, frontend);
+    line.place = {frontend.node_port, frontend.address, frontend.port, frontend.protocol};
     const auto number = take(sets.classes, key);
     const auto chain = number ? dispatch_.find({false, read_number(*number)}) : dispatch_.end();
     const auto id = take(sets.affinity, key);
     const Frontend at{frontend, sets, id ? std::optional(read_number(*id)) : std::nullopt};
     if (number && chain == dispatch_.end()) {
-      line.targets = "nowhere (there is no chain " + std::to_string(read_number(*number)) + " in service-chains)";
+      line.targets = inspection::nowhere({no_chain(*number, "service-chains")});
     } else if (number) {
       add_targets(at, chain->second, line);
     }
     const bool rejected = take(sets.rejected, key).has_value();
     const bool dropped = take(sets.dropped, key).has_value();
-    if (rejected) line.otherwise = inspection::kRejected;
-    if (dropped) line.otherwise = inspection::kDropped;
+    if (rejected) line.otherwise = inspection::rejected();
+    if (dropped) line.otherwise = inspection::dropped();
     if (node_port) {
       line.addresses = number ? served_at_ : checked_at_;
     } else {
@@ -134,7 +136,7 @@ class Decoder {
   void add_targets(const Frontend& at, const std::string& chain, ServiceLine& line) const {
     const auto known = chains_.find(chain);
     if (known == chains_.end() || known->second->firewall) {
-      line.targets = "chain " + chain + " (not wanted by any Service)";
+      line.targets = {{}, "chain " + chain, {kNotWanted}};
       return;
     }
     const ServiceClass& service_class = known->second->service_class;
@@ -148,18 +150,19 @@ class Decoder {
     }
   }
 
-  std::string endpoints(const Frontend& at, std::uint32_t first, std::uint32_t count) const {
-    std::vector<std::string> found;
+  inspection::Targets endpoints(const Frontend& at, std::uint32_t first, std::uint32_t count) const {
+    inspection::Targets found;
     std::string missing;
     for (std::uint32_t slot = first; slot < first + count; ++slot) {
       if (const auto endpoint = at_slot(at, slot)) {
-        found.push_back(to_string(family_, *endpoint));
+        found.list.push_back({endpoint->address, endpoint->port});
       } else {
         missing += (missing.empty() ? "nothing in slot " : ", ") + slot_text(slot);
       }
     }
-    std::string list = found.empty() ? "nowhere" : inspection::sorted_list(std::move(found));
-    return missing.empty() ? list : inspection::with_remarks(std::move(list), {missing});
+    if (found.list.empty()) found.instead = inspection::kNowhere;
+    if (!missing.empty()) found.remarks.push_back(std::move(missing));
+    return found;
   }
 
   std::optional<EndpointAddress> at_slot(const Frontend& at, std::uint32_t slot) const {
@@ -176,27 +179,31 @@ class Decoder {
     return read_endpoint(family_, *data);
   }
 
+  static std::string no_chain(const Data& number, const char* map) {
+    return "there is no chain " + std::to_string(read_number(number)) + " in " + map;
+  }
+
   void add_firewall(const Key& key, ServiceLine& line) const {
     const auto number = take(SetId::kFirewallIps, key);
     if (!number) return;
     const auto chain = dispatch_.find({true, read_number(*number)});
     if (chain == dispatch_.end()) {
-      line.only_for = "all clients (there is no chain " + std::to_string(read_number(*number)) + " in firewall-chains)";
+      line.only_for = {true, {}, "all clients", {no_chain(*number, "firewall-chains")}};
       return;
     }
     const auto known = chains_.find(chain->second);
     if (known == chains_.end() || !known->second->firewall) {
-      line.only_for = "clients of chain " + chain->second + " (not wanted by any Service)";
+      line.only_for = {true, {}, "clients of chain " + chain->second, {kNotWanted}};
       return;
     }
-    line.only_for = inspection::ranges_text(known->second->allowed, family_);
+    line.only_for = {true, known->second->allowed};
   }
 
   // The addresses on which node ports are matched by the rule at position `end` from the end of a fixed chain. The
   // kernel's rules are compared with both forms that this backend writes.
-  std::string node_ports_at(const std::string& chain, std::size_t end) const {
+  inspection::NodePortAddresses node_ports_at(const std::string& chain, std::size_t end) const {
     const auto there = listing_.chains.find(chain);
-    if (there == listing_.chains.end()) return inspection::addresses_text({});
+    if (there == listing_.chains.end()) return {};
     for (const bool match_all : {true, false}) {
       LayoutFacts facts;
       facts.family = family_;
@@ -207,18 +214,18 @@ class Decoder {
       const Rule& rule = spec->rules[spec->rules.size() - end];
       const std::vector<Rule>& rules = there->second.rules;
       if (std::find(rules.begin(), rules.end(), rule) == rules.end()) continue;
-      return match_all ? std::string(inspection::kEveryAddress) : inspection::addresses_text(node_port_addresses());
+      return match_all ? inspection::NodePortAddresses{true} : node_port_addresses();
     }
-    return inspection::addresses_text({});
+    return {};
   }
 
-  std::vector<std::string> node_port_addresses() const {
-    std::vector<std::string> found;
+  inspection::NodePortAddresses node_port_addresses() const {
+    inspection::NodePortAddresses found;
     const RecordTable& there = records(SetId::kNodePortIps);
     for (std::size_t place = 0; place < there.size(); ++place) {
       abi::Address address{};
       std::copy_n(there.key(place).data(), sdk::address_bytes(family_), address.bytes);
-      found.push_back(sdk::to_string(address, family_));
+      found.add(address, family_);
     }
     return found;
   }
@@ -229,8 +236,8 @@ class Decoder {
   std::map<std::pair<bool, std::uint32_t>, std::string> dispatch_;
   std::unordered_map<std::uint64_t, std::string> names_;
   std::set<abi::Address> addresses_;
-  std::string served_at_;   // where rules send node ports to endpoints
-  std::string checked_at_;  // where rules reject or drop node ports
+  inspection::NodePortAddresses served_at_;   // where rules send node ports to endpoints
+  inspection::NodePortAddresses checked_at_;  // where rules reject or drop node ports
 };
 
 }  // namespace

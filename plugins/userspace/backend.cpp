@@ -47,6 +47,7 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
 UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings settings,
                                    std::unique_ptr<netfilter::Kernel> kernel, bool owns_node)
     : BackendBase(args),
+      InspectionBase(args.family),
       settings_(std::move(settings)),
       state_dir_(sdk::text(args.state_dir)),
       beside_old_backend_(sdk::predecessor_serves(args)),
@@ -425,12 +426,12 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
 
 void* UserspaceBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
-  return id == abi::kInspection ? static_cast<abi::Inspection*>(this) : nullptr;
+  return inspection_extension(id);
 }
 
 void UserspaceBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
-  inspect(writer_, *table_, facts_, answer);
+  userspace::inspect(writer_, *table_, facts_, answer);
 }
 
 }  // namespace sluice::userspace

@@ -14,6 +14,7 @@
 
 #include "plugins/userspace/portal/decoded_portals.hpp"
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/inspection.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -106,19 +107,19 @@ class Decoder {
   void write_line(const Place& place, const std::string& name, bool wanted) {
     ServiceLine line;
     if (wanted) line.service_port = name;
-    line.frontend = inspection::to_string(place, facts_.family);
+    line.place = place;
     const Clients clients = clients_of(kernel_, place, name);
     if (place.node_port) line.addresses = addresses(kernel_.arriving);
     if (!clients.any()) {
       line.targets = without_rules(clients_of(written_, place, name), place.protocol);
-      answer_.add(line);
+      answer_.add(std::move(line));
       return;
     }
     if (clients.rejects && !clients.redirects()) {
       // Whichever addresses serve node ports, as in iptables mode.
-      if (place.node_port) line.addresses = inspection::kEveryAddress;
-      line.targets = refused(inspection::kRejected);
-      answer_.add(line);
+      if (place.node_port) line.addresses = {true};
+      line.otherwise = inspection::rejected(firewall_remarks());
+      answer_.add(std::move(line));
       return;
     }
     const std::vector<abi::Prefix> ranges = source_ranges(clients, name);
@@ -127,17 +128,14 @@ class Decoder {
     Remarks remarks;
     need_jumps(place, remarks);
     fill(place, clients, no_local, restricted, line, remarks);
-    if (clients.drops_without_local || (restricted && no_local)) line.otherwise = refused(inspection::kDropped);
+    if (clients.drops_without_local || (restricted && no_local)) line.otherwise = inspection::dropped(firewall_remarks());
     if (restricted) line.only_for = only_for(clients, ranges, line, place);
-    std::string& last = !line.targets.empty()     ? line.targets
-                        : !line.from_node.empty() ? line.from_node
-                                                  : line.otherwise;
-    last = inspection::with_remarks(std::move(last), remarks);
-    answer_.add(line);
+    line.remarks = std::move(remarks);
+    answer_.add(std::move(line));
   }
 
   // For a frontend whose rules are missing in the kernel.
-  std::string without_rules(const Clients& written, abi::Protocol protocol) const {
+  inspection::Targets without_rules(const Clients& written, abi::Protocol protocol) const {
     Remarks remarks{"no portal rule"};
     for (const auto* const redirects : {&written.to_local, &written.to_cluster, &written.sent}) {
       for (const DecodedRedirect* const redirect : *redirects) {
@@ -147,7 +145,7 @@ class Decoder {
               "proxy port " + std::to_string(at->port) + (table_.listens(*at) ? " listens" : " does not listen"));
       }
     }
-    return inspection::with_remarks("nowhere", remarks);
+    return inspection::nowhere(std::move(remarks));
   }
 
   void fill(const Place& place, const Clients& clients, bool no_local, bool restricted, ServiceLine& line,
@@ -165,19 +163,20 @@ class Decoder {
         if (!node_to_cluster) add(inside, "not for processes of this node");
         const bool pods = !clients.to_cluster.empty() || facts_.from_pods.empty() || restricted;
         if (!pods) add(inside, "not for pods of this node");
-        line.from_node = inspection::with_remarks(targets(*cluster, place.protocol, line), inside);
+        line.from_node = targets(*cluster, place.protocol, line);
+        for (std::string& remark : inside) add(line.from_node.remarks, std::move(remark));
       } else if (local != nullptr && !has_sent) {
         add(remarks, "not for processes of this node");
       }
     } else {
       const DecodedRedirect* const redirect = cluster != nullptr ? cluster : first(clients.sent);
       if (redirect == nullptr) {
-        line.targets = "nowhere";
+        line.targets = inspection::nowhere({});
       } else {
         line.targets = targets(*redirect, place.protocol, line);
         const bool external =
             place.node_port || !table_.is_cluster_ip({line.service_port, place.protocol}, place.address);
-        line.masqueraded = external && !line.targets.starts_with("nowhere");
+        line.masqueraded = external && !line.targets.list.empty();
       }
       if (redirect != nullptr && !has_sent) add(remarks, "not for processes of this node");
       if (redirect != nullptr && !has_arriving) add(remarks, "not for clients that arrive from elsewhere");
@@ -195,31 +194,39 @@ class Decoder {
   }
 
   // The endpoints behind the proxy port.
-  std::string targets(const DecodedRedirect& redirect, abi::Protocol protocol, ServiceLine& line) const {
+  inspection::Targets targets(const DecodedRedirect& redirect, abi::Protocol protocol, ServiceLine& line) const {
     const std::string port = "proxy port " + std::to_string(redirect.proxy_port);
     const ServiceTable::BoundListener* const at = listener_at(redirect, protocol);
-    if (at == nullptr) return inspection::with_remarks("nowhere", {port + " is not open"});
-    Remarks remarks;
+    if (at == nullptr) return inspection::nowhere({port + " is not open"});
+    inspection::Targets found;
+    Remarks& remarks = found.remarks;
     const Listener& listener = *at->listener;
     if (listener.name() != redirect.listener.name) add(remarks, port + " belongs to " + listener.name());
     if (!table_.listens(*at)) add(remarks, port + " does not listen");
-    std::vector<std::string> list;
     for (const SocketAddress& target : at->listener->balancer().targets()) {
-      list.push_back(sdk::host_port(target.address(), facts_.family, target.port()));
+      found.list.push_back({target.address(), target.port()});
     }
-    if (list.empty()) {
+    if (found.list.empty()) {
       add(remarks, port + " has no endpoints");
-      return inspection::with_remarks("nowhere", remarks);
+      found.instead = inspection::kNowhere;
+      return found;
     }
     line.sticky_seconds = std::max(line.sticky_seconds, at->listener->balancer().affinity_seconds());
-    return inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
+    return found;
   }
 
-  std::string addresses(const DecodedPortals::NodePorts& ports) const {
-    if (ports.everywhere) return std::string(inspection::kEveryAddress);
-    std::vector<std::string> all;
-    for (const abi::Address& address : ports.addresses) all.push_back(sdk::to_string(address, facts_.family));
-    return inspection::addresses_text(std::move(all));
+  inspection::NodePortAddresses addresses(const DecodedPortals::NodePorts& ports) const {
+    inspection::NodePortAddresses all{ports.everywhere};
+    if (all.every) return all;
+    for (const abi::Address& address : ports.addresses) all.add(address, facts_.family);
+    return all;
+  }
+
+  std::string addresses_text(const DecodedPortals::NodePorts& ports) const {
+    ServiceLine line;
+    line.place.node_port = true;
+    line.addresses = addresses(ports);
+    return sdk::node_port_addresses_text(inspection::Row(line, facts_.family).get(), facts_.family);
   }
 
   void need_jump(Table table, std::string_view from, std::string_view to, Remarks& remarks) const {
@@ -230,8 +237,8 @@ class Decoder {
     if (!place.node_port) {
       need_jump(Table::kNat, "PREROUTING", kPortalsContainer, remarks);
       need_jump(Table::kNat, "OUTPUT", kPortalsHost, remarks);
-    } else if (addresses(kernel_.sent) != addresses(kernel_.arriving)) {
-      add(remarks, "for processes of this node at " + addresses(kernel_.sent));
+    } else if (const std::string sent = addresses_text(kernel_.sent); sent != addresses_text(kernel_.arriving)) {
+      add(remarks, "for processes of this node at " + sent);
     }
   }
 
@@ -250,10 +257,10 @@ class Decoder {
     }
   }
 
-  std::string refused(std::string_view how) const {
+  Remarks firewall_remarks() const {
     Remarks remarks;
     need_firewall(remarks);
-    return inspection::with_remarks(std::string(how), remarks);
+    return remarks;
   }
 
   // The source ranges of external clients, unless only pods of this node are redirected.
@@ -272,21 +279,20 @@ class Decoder {
     return inspection::without_own_addresses(std::move(sources), own, facts_.node_ip, facts_.family);
   }
 
-  std::string only_for(const Clients& clients, const std::vector<abi::Prefix>& ranges, const ServiceLine& line,
-                       const Place& place) const {
-    std::string list = inspection::ranges_text(ranges, facts_.family);
-    if (list.empty()) list = "all sources";
-    Remarks remarks;
+  inspection::SourceRanges only_for(const Clients& clients, const std::vector<abi::Prefix>& ranges,
+                                    const ServiceLine& line, const Place& place) const {
+    inspection::SourceRanges made{true, ranges, "all sources"};
+    Remarks& remarks = made.remarks;
     if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop other sources");
     need_firewall(remarks);
     for (const auto* const redirects : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
       for (const DecodedRedirect* const redirect : *redirects) {
-        if (kernel_.guarded.contains({place.protocol, redirect->proxy_port}) || line.targets.starts_with("nowhere"))
+        if (kernel_.guarded.contains({place.protocol, redirect->proxy_port}) || line.targets.instead == inspection::kNowhere)
           continue;
         add(remarks, "proxy port " + std::to_string(redirect->proxy_port) + " is open to other sources");
       }
     }
-    return inspection::with_remarks(std::move(list), remarks);
+    return made;
   }
 
   const DecodedPortals& kernel_;

@@ -10,9 +10,11 @@
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/inspection.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::inspection {
+
 void refuse_before_first_apply() {
   throw sdk::Failure(abi::Code::kRetry, {}, "no Services applied yet: the daemon is still waiting for Services");
 }
@@ -30,29 +32,12 @@ std::string to_string(const Place& place, abi::Family family) {
   return text.append("/").append(sdk::protocol_name(place.protocol));
 }
 
-std::string addresses_text(std::vector<std::string> addresses) {
-  if (addresses.empty()) return "no address";
-  return sorted_list(std::move(addresses));
-}
-
-std::string sorted_list(std::vector<std::string> items) {
-  std::sort(items.begin(), items.end());
-  return lib::joined(items);
-}
-
-std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family) {
-  return lib::joined(ranges, ", ", [&](const abi::Prefix& range) { return sdk::to_string(range, family); });
-}
-
 void add(Remarks& to, std::string remark) {
   if (!lib::contains(to, remark)) to.push_back(std::move(remark));
 }
 
-std::string with_remarks(std::string list, const Remarks& remarks) {
-  if (remarks.empty()) return list;
-  const char* before = " (";
-  for (const std::string& remark : remarks) list.append(std::exchange(before, ", ")).append(remark);
-  return list.append(")");
+std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family) {
+  return lib::joined(ranges, ", ", [&](const abi::Prefix& range) { return sdk::to_string(range, family); });
 }
 
 std::vector<abi::Prefix> without_own_addresses(std::vector<abi::Prefix> sources, std::vector<abi::Address> balancer,
@@ -72,22 +57,65 @@ std::vector<abi::Prefix> without_own_addresses(std::vector<abi::Prefix> sources,
   return sources;
 }
 
-std::string to_string(const ServiceLine& line) {
-  std::string text = line.frontend;
-  if (!line.addresses.empty()) text.append(" at ").append(line.addresses);
-  if (line.sticky_seconds != 0) text.append(" sticky for ").append(std::to_string(line.sticky_seconds)).append(" s");
-  if (line.masqueraded) text.append(" masqueraded");
-  const bool has_targets = !line.targets.empty();
-  if (has_targets) text.append(" -> ").append(line.targets);
-  if (!line.from_node.empty()) {
-    text.append(has_targets ? "; from this node -> " : " from this node -> ").append(line.from_node);
-  }
-  if (!line.otherwise.empty()) {
-    text.append(has_targets || !line.from_node.empty() ? "; else " : " -> ").append(line.otherwise);
-  }
-  if (!line.only_for.empty()) text.append("; only for ").append(line.only_for);
-  return text;
+Targets nowhere(Remarks why) { return {{}, std::string(kNowhere), std::move(why)}; }
+
+void NodePortAddresses::add(const abi::Address& address, abi::Family family) {
+  only.push_back({address, static_cast<std::uint8_t>(sdk::address_bytes(family) * 8), {}});
 }
+
+Otherwise rejected(Remarks remarks) { return {abi::kInspectedRejected, "rejected, no endpoints", std::move(remarks)}; }
+
+Otherwise dropped(Remarks remarks) {
+  return {abi::kInspectedDropped, "dropped, no endpoints on this node", std::move(remarks)};
+}
+
+Row::Row(const ServiceLine& line, abi::Family family) : family_(family) {
+  row_.key = sdk::parse_service_port_name(line.service_port, line.place.protocol);
+  if (line.service_port.empty()) row_.flags |= abi::kInspectedNotWanted;
+  row_.object = sdk::view(line.object);
+  if (!line.object.empty()) return;
+  row_.address = line.place.address;
+  row_.port = line.place.port;
+  if (line.place.node_port) row_.flags |= abi::kInspectedNodePort;
+  if (line.addresses.every) row_.flags |= abi::kInspectedEveryAddress;
+  if (!line.addresses.every) row_.addresses = sdk::array(line.addresses.only.data(), line.addresses.only.size());
+  row_.affinity_seconds = line.sticky_seconds;
+  if (line.masqueraded) row_.flags |= abi::kInspectedMasqueraded;
+  row_.targets = flat(line.targets, targets_);
+  row_.node_targets = flat(line.from_node, node_targets_);
+  row_.flags |= line.otherwise.flag;
+  row_.otherwise = sdk::view(line.otherwise.text);
+  if (!line.otherwise.remarks.empty()) {
+    row_.otherwise =
+        sdk::view(texts_.emplace_back(line.otherwise.text + " (" + lib::joined(line.otherwise.remarks) + ")"));
+  }
+  if (line.only_for.restricted) row_.flags |= abi::kInspectedRestricted;
+  row_.source_ranges = sdk::array(line.only_for.ranges.data(), line.only_for.ranges.size());
+  row_.ranges_instead = sdk::view(line.only_for.instead);
+  row_.ranges_remarks = joined(line.only_for.remarks);
+  row_.remarks = joined(line.remarks);
+}
+
+abi::InspectedTargets Row::flat(const Targets& from, std::vector<abi::InspectedTarget>& to) {
+  to.reserve(from.list.size());
+  for (const Target& one : from.list) {
+    abi::InspectedTarget made{};
+    made.address = one.address;
+    made.port = one.port;
+    if (!one.object.empty()) made.flags |= abi::kTargetUnknown;
+    if (one.draining) made.flags |= abi::kTargetDraining;
+    made.object = sdk::view(one.object);
+    made.remarks = joined(one.remarks);
+    to.push_back(made);
+  }
+  return {sdk::array(to.data(), to.size()), sdk::view(from.instead), joined(from.remarks)};
+}
+
+abi::StringView Row::joined(const Remarks& remarks) {
+  return remarks.empty() ? abi::StringView() : sdk::view(texts_.emplace_back(lib::joined(remarks)));
+}
+
+std::string Row::text() const { return sdk::inspection_line(row_, family_); }
 
 bool Answer::wants(std::string_view service_port) const noexcept {
   if (name_.empty()) return true;
@@ -95,30 +123,47 @@ bool Answer::wants(std::string_view service_port) const noexcept {
   return service_port.size() == name_.size() || service_port[name_.size()] == ':';
 }
 
-void Answer::add(const ServiceLine& line) {
+void Answer::add(ServiceLine line) {
   if (!wants(line.service_port)) return;
   if (line.service_port.empty()) {
-    add_not_wanted(to_string(line));
-    return;
+    add_not_wanted(std::move(line));
+  } else {
+    lines_.push_back(std::move(line));
   }
-  lines_.emplace_back(line.service_port, to_string(line));
 }
 
-void Answer::add_not_wanted(std::string text) {
+void Answer::add_not_wanted(std::string object) { add_not_wanted(ServiceLine{.object = std::move(object)}); }
+
+void Answer::add_not_wanted(ServiceLine line) {
   if (!is_complete()) return;
   if (not_wanted_.size() < kMostNotWanted) {
-    not_wanted_.push_back(std::move(text));
+    not_wanted_.push_back(std::move(line));
   } else {
     ++more_;
   }
 }
 
+void Answer::each_row(const std::function<bool(const Row&)>& visit) {
+  std::stable_sort(lines_.begin(), lines_.end(),
+                   [](const ServiceLine& a, const ServiceLine& b) { return a.service_port < b.service_port; });
+  if (more_ != 0) not_wanted_.push_back(ServiceLine{.object = std::to_string(std::exchange(more_, 0)) + " more objects"});
+  for (const auto* const lines : {&lines_, &not_wanted_}) {
+    for (const ServiceLine& line : *lines) {
+      if (!visit(Row(line, family_))) return;
+    }
+  }
+}
+
 void Answer::deliver(abi::StringSink& sink) {
-  std::stable_sort(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  const auto print = [&sink](std::string text) { sink.add(abi::StringView{text.data(), text.size()}); };
-  for (const auto& [name, text] : lines_) print(name + " " + text);
-  for (const std::string& text : not_wanted_) print(std::string(kNotWanted).append(text));
-  if (more_ != 0) print(std::string(kNotWanted).append(std::to_string(more_)).append(" more objects"));
+  each_row([&sink](const Row& row) {
+    const std::string text = row.text();
+    sink.add(sdk::view(text));
+    return true;
+  });
+}
+
+void Answer::deliver(abi::InspectionSink& sink) {
+  each_row([&sink](const Row& row) { return sink.add(sdk::array(&row.get(), 1)) != 0; });
 }
 
 }  // namespace sluice::inspection

@@ -1,27 +1,22 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Formats the lines of sluice::abi::Inspection for all backends. Pure; one thread per object.
+// What backends answer to sluice::abi::Inspection and InspectionRows. Pure; one thread per object.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sluice/abi/backend.hpp"
+#include "sluice/abi/inspection.hpp"
 
 namespace sluice::inspection {
-
-// The prefix of a line about an object that no Service port needs.
-inline constexpr std::string_view kNotWanted = "not wanted by any Service: ";
-
-// Reasons, as the core prints them.
-inline constexpr std::string_view kRejected = "rejected, no endpoints";
-inline constexpr std::string_view kDropped = "dropped, no endpoints on this node";
 
 // Throws sdk::Failure (kRetry), because no apply() has succeeded yet.
 [[noreturn]] void refuse_before_first_apply();
@@ -38,17 +33,10 @@ struct Place {
 // "172.30.0.41:80/tcp", "[fd00::1]:80/udp", ":30080/tcp".
 std::string to_string(const Place& place, abi::Family family);
 
-// The addresses of a node port: "192.0.2.7, 198.51.100.1" or "no address"; sorted as text.
-std::string addresses_text(std::vector<std::string> addresses);
-inline constexpr std::string_view kEveryAddress = "every address of this node";
-
 // About the kernel state, each once.
 using Remarks = std::vector<std::string>;
 void add(Remarks& to, std::string remark);
-// Appends remarks to a list: "a, b (first, second)".
-std::string with_remarks(std::string list, const Remarks& remarks);
-// "a, b", sorted as text.
-std::string sorted_list(std::vector<std::string> items);
+
 // "10.0.0.0/8, 192.0.2.0/24", in the given order.
 std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family family);
 
@@ -58,46 +46,112 @@ std::string ranges_text(const std::vector<abi::Prefix>& ranges, abi::Family fami
 std::vector<abi::Prefix> without_own_addresses(std::vector<abi::Prefix> sources, std::vector<abi::Address> balancer,
                                                const abi::Address& node_ip, abi::Family family);
 
-// One frontend. The text is NAME FRONTEND[ at ADDRESSES][ sticky for N s][ masqueraded] -> TARGETS
-// [; from this node -> TARGETS][; else REASON][; only for PREFIX, PREFIX]. Empty parts are omitted; without `targets`
-// it is NAME FRONTEND… from this node -> TARGETS, or NAME FRONTEND… -> REASON.
+// abi::InspectedTarget. With an object, the address is unknown.
+struct Target {
+  abi::Address address{};
+  std::uint16_t port = 0;
+  std::string object{};
+  Remarks remarks{};
+  bool draining = false;
+};
+
+// abi::InspectedTargets.
+struct Targets {
+  std::vector<Target> list{};
+  std::string instead{};
+  Remarks remarks{};
+  bool empty() const noexcept { return list.empty() && instead.empty(); }
+};
+inline constexpr std::string_view kNowhere = "nowhere";
+Targets nowhere(Remarks why);
+
+// The addresses of a node port.
+struct NodePortAddresses {
+  bool every = false;
+  std::vector<abi::Prefix> only{};
+  void add(const abi::Address& address, abi::Family family);
+};
+
+// What happens to packets that reach no target.
+struct Otherwise {
+  std::uint32_t flag = 0;  // kInspectedRejected or kInspectedDropped, if it is one of them
+  std::string text{};      // empty: nothing is known
+  Remarks remarks{};
+};
+Otherwise rejected(Remarks remarks = {});  // "rejected, no endpoints"
+Otherwise dropped(Remarks remarks = {});   // "dropped, no endpoints on this node"
+
+struct SourceRanges {
+  bool restricted = false;
+  std::vector<abi::Prefix> ranges{};
+  std::string instead{};  // without ranges
+  Remarks remarks{};
+};
+
+// abi::InspectedFrontend: one frontend, or with `object` another object that no service port needs.
 struct ServiceLine {
-  std::string service_port;  // printed name; empty: no Service port needs the frontend
-  std::string frontend;
-  std::string addresses;  // of a node port
+  std::string service_port{};  // printed name; empty: no service port needs it
+  Place place{};
+  NodePortAddresses addresses{};
   std::uint32_t sticky_seconds = 0;
   bool masqueraded = false;
-  std::string targets;
-  std::string from_node;
-  std::string otherwise;
-  std::string only_for;
+  Targets targets{};
+  Targets from_node{};
+  Otherwise otherwise{};
+  SourceRanges only_for{};
+  Remarks remarks{};
+  std::string object{};
 };
-// Without the name.
-std::string to_string(const ServiceLine& line);
+
+// The ABI's form of a line.
+class Row {
+ public:
+  Row(const ServiceLine& line, abi::Family family);  // refers to `line`
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+
+  const abi::InspectedFrontend& get() const noexcept { return row_; }
+  std::string text() const;  // as abi::Inspection prints it
+
+ private:
+  abi::InspectedTargets flat(const Targets& from, std::vector<abi::InspectedTarget>& to);
+  abi::StringView joined(const Remarks& remarks);
+
+  const abi::Family family_;
+  abi::InspectedFrontend row_{};
+  std::vector<abi::InspectedTarget> targets_;
+  std::vector<abi::InspectedTarget> node_targets_;
+  std::deque<std::string> texts_;
+};
 
 // Collects the lines of one call and delivers them in order: lines by name, then objects that no Service port needs.
 class Answer {
  public:
-  // At most this many objects that no Service port needs are printed; the remaining ones are counted.
+  // At most this many objects that no Service port needs are in the answer; the remaining ones are counted.
   static constexpr std::size_t kMostNotWanted = 1000;
 
   // `name`: "shop/cart" or "shop/cart:http"; empty: everything.
-  explicit Answer(std::string_view name) : name_(name) {}
+  Answer(std::string_view name, abi::Family family) : name_(name), family_(family) {}
 
   bool is_complete() const noexcept { return name_.empty(); }
   // Whether lines of this service port belong to the answer. Empty name: lines of objects that no Service port needs.
   bool wants(std::string_view service_port) const noexcept;
 
   // Lines of one service port keep their order.
-  void add(const ServiceLine& line);
-  void add_not_wanted(std::string text);
+  void add(ServiceLine line);
+  void add_not_wanted(std::string object);
 
   void deliver(abi::StringSink& sink);
+  void deliver(abi::InspectionSink& sink);
 
  private:
+  void add_not_wanted(ServiceLine line);
+  void each_row(const std::function<bool(const Row&)>& visit);  // false: enough
+
   std::string name_;
-  std::vector<std::pair<std::string, std::string>> lines_;
-  std::vector<std::string> not_wanted_;
+  abi::Family family_;
+  std::vector<ServiceLine> lines_;
+  std::vector<ServiceLine> not_wanted_;
   std::size_t more_ = 0;
 };
 

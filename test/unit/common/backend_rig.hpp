@@ -14,6 +14,7 @@
 #include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
 #include "sluice/abi/preparation.hpp"
+#include "sluice/sdk/inspection.hpp"
 #include "sluice/sdk/views.hpp"
 #include "test/unit/common/world.hpp"
 
@@ -124,11 +125,22 @@ class BackendRig {
     return sink.found;
   }
   abi::Affinity& affinity() { return extension<abi::Affinity>(abi::kAffinity); }
-  // Empty, with `error` set, if the call fails.
+  // The text of the rows. Empty, with `error` set, if the call fails.
   std::vector<std::string> inspect(const std::string& name = {}) {
+    Rows rows(family_);
+    abi::InspectionQuery query{};
+    query.struct_size = sizeof(query);
+    query.kind = abi::InspectionKind::kInspectFrontends;
+    query.name = sdk::view(name);
+    clear_error();
+    inspected = extension<abi::InspectionRows>(abi::kInspectionRows).inspect(&query, &rows, &error);
+    return rows.found;
+  }
+  // As a daemon of ABI 1.0 asks.
+  std::vector<std::string> inspect_lines() {
     Strings sink;
     clear_error();
-    inspected = extension<abi::Inspection>(abi::kInspection).services(sdk::view(name), &sink, &error);
+    inspected = extension<abi::Inspection>(abi::kInspection).services({}, &sink, &error);
     return sink.found;
   }
 
@@ -161,6 +173,15 @@ class BackendRig {
  private:
   struct Strings final : abi::StringSink {
     void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+    std::vector<std::string> found;
+  };
+  struct Rows final : abi::InspectionSink {
+    explicit Rows(abi::Family of) : family(of) {}
+    std::int32_t add(abi::ArrayView rows) noexcept override {
+      for (const auto& row : sdk::range<abi::InspectedFrontend>(rows)) found.push_back(sdk::inspection_line(row, family));
+      return 1;
+    }
+    const abi::Family family;
     std::vector<std::string> found;
   };
 

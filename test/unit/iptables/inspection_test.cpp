@@ -83,6 +83,7 @@ class IptablesInspectionTest : public CppUnit::TestFixture, private InspectionEx
                    "ns1/svc1:p80 :30001/tcp at every address of this node masqueraded -> 10.180.0.1:80, 10.180.2.1:80",
                    "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> 10.180.0.1:80, 10.180.2.1:80",
                    "ns1/svc3 172.30.0.43:80/tcp -> 10.180.0.1:80, 10.180.2.1:80"});
+    CPPUNIT_ASSERT(rig.inspect() == rig.inspect_lines());
   }
 
   void policy_local_is_shown() {

@@ -77,6 +77,7 @@ class IpvsInspectionTest : public IpvsFixture, private InspectionExamples {
                  "ns1/svc1:p80 192.0.2.10:80/tcp masqueraded -> " + all,
                  "ns1/svc1:p80 :30001/tcp at 192.168.0.2 masqueraded -> " + all,
                  "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> " + all, "ns1/svc3 172.30.0.43:80/tcp -> " + all});
+    CPPUNIT_ASSERT(rig.inspect() == rig.inspect_lines());
   }
 
   // IPVS does not distinguish clients by source: policy Local means the same endpoints for all of them.

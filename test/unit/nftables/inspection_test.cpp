@@ -71,6 +71,7 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
     const std::uint64_t listings = rig.table.statistics.listings;
     rig.inspect();
     CPPUNIT_ASSERT_EQUAL(listings + 1, rig.table.statistics.listings);  // listed for each inspection
+    CPPUNIT_ASSERT(rig.inspect() == rig.inspect_lines());
   }
 
   void node_ports_are_shown_with_their_addresses() {

@@ -73,6 +73,7 @@ class UserspaceInspectionTest : public test::UserspaceFixture, private test::Ins
             "ns1/svc1:p80 192.0.2.10:80/tcp masqueraded -> " + all,
             "ns1/svc1:p80 :30001/tcp at every address of this node masqueraded -> " + all,
             "ns1/svc2:p80 172.30.0.42:80/udp sticky for 60 s -> " + all, "ns1/svc3 172.30.0.43:80/tcp -> " + all});
+    CPPUNIT_ASSERT(rig().inspect() == rig().inspect_lines());
   }
 
   void policy_local_is_shown() {
