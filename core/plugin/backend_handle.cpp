@@ -13,6 +13,7 @@
 #include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/inspection.hpp"
 #include "sluice/sdk/option_table.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -85,6 +86,43 @@ class LineList final : public abi::StringSink {
   bool complete_ = true;
 };
 
+constexpr const char* kNoMemoryForServices = "out of memory while listing services";
+
+// The rows of an inspection, as text and on request as copies.
+class RowList final : public abi::InspectionSink {
+ public:
+  RowList(abi::Family family, bool copies) : family_(family), copies_(copies) {}
+  ~RowList() = default;
+  std::int32_t add(abi::ArrayView rows) noexcept override {
+    try {
+      for (const abi::InspectedFrontend& row : sdk::range<abi::InspectedFrontend>(rows)) {
+        if (lines_.size() == kMost) {
+          problem_ = "more than " + std::to_string(kMost) + " frontends are too many to list; ask for one Service";
+          return 0;
+        }
+        lines_.push_back(one_line(sdk::inspection_line(row, family_)));
+        if (copies_) rows_.push_back(copy(row, family_));
+      }
+      return 1;
+    } catch (...) {
+      problem_ = kNoMemoryForServices;
+      return 0;
+    }
+  }
+  const std::string& problem() const { return problem_; }
+  std::vector<std::string> lines() && { return std::move(lines_); }
+  std::vector<InspectedFrontend> rows() && { return std::move(rows_); }
+
+ private:
+  static constexpr std::size_t kMost = 500'000;
+
+  const abi::Family family_;
+  const bool copies_;
+  std::vector<std::string> lines_;
+  std::vector<InspectedFrontend> rows_;
+  std::string problem_;
+};
+
 class ClientList final : public abi::AffinitySink {
  public:
   ~ClientList() = default;
@@ -126,6 +164,10 @@ Outcome no_affinity() {
   out.code = abi::Code::kUnsupported;
   out.message = "the backend does not support the export and import of session affinity";
   return out;
+}
+
+abi::Family abi_family(lib::Family family) {
+  return family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
 }
 
 std::string backend_name(const Plugin& plugin, lib::Family family) {
@@ -185,7 +227,7 @@ Outcome BackendHandle::timed_call(const Call& call, F&& body) {
 BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family family, HostObserver* observer,
                              MetricSink* metrics, const lib::Clock& clock,
                              std::shared_ptr<BackendDescriptors> descriptors)
-    : plugin_(std::move(plugin)), name_(backend_name(*plugin_, family)), clock_(clock),
+    : plugin_(std::move(plugin)), family_(abi_family(family)), name_(backend_name(*plugin_, family)), clock_(clock),
       host_(plugin_->id(), observer,
             metrics == nullptr ? nullptr : metrics->open(plugin_->id(), family, plugin_->metrics()), clock,
             std::move(descriptors)) {}
@@ -226,7 +268,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
   }
   abi::CreateArgs args{};
   args.struct_size = sizeof(args);
-  args.family = settings.family == lib::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+  args.family = handle->family_;
   args.host = &handle->host_;
   args.options = sdk::array(options.data(), options.size());
   args.state_dir = sdk::view(settings.state_dir);
@@ -248,6 +290,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
   }
   handle->backend_ = made;
   handle->inspection_ = static_cast<abi::Inspection*>(made->extension(sdk::view(abi::kInspection)));
+  handle->rows_ = static_cast<abi::InspectionRows*>(made->extension(sdk::view(abi::kInspectionRows)));
   handle->affinity_ = static_cast<abi::Affinity*>(made->extension(sdk::view(abi::kAffinity)));
   return handle;
 }
@@ -303,8 +346,7 @@ ClaimsOutcome BackendHandle::claims() {
   return claimed;
 }
 
-InspectionOutcome BackendHandle::services(const std::string& name) {
-  LineList sink;
+InspectionOutcome BackendHandle::services(const std::string& name, bool with_rows) {
   InspectionOutcome inspected;
   // A request that was queued during a swap may come after retire().
   if (retires_) {
@@ -312,13 +354,23 @@ InspectionOutcome BackendHandle::services(const std::string& name) {
     inspected.message = "the backend is retiring; try again";
     return inspected;
   }
-  static_cast<Outcome&>(inspected) = timed_call(
-      Call::services, [&](abi::Error* error) { return inspection_->services(sdk::view(name), &sink, error); });
-  if (inspected.ok() && !sink.complete()) {
+  LineList lines;
+  RowList rows(family_, with_rows);
+  abi::InspectionQuery query{};
+  query.struct_size = sizeof(query);
+  query.kind = abi::InspectionKind::kInspectFrontends;
+  query.name = sdk::view(name);
+  static_cast<Outcome&>(inspected) = timed_call(Call::services, [&](abi::Error* error) {
+    return rows_ != nullptr ? rows_->inspect(&query, &rows, error)
+                            : inspection_->services(query.name, &lines, error);
+  });
+  if (inspected.ok() && (!lines.complete() || !rows.problem().empty())) {
     inspected.code = abi::Code::kRetry;
-    inspected.message = "out of memory while listing services";
+    inspected.message = rows.problem().empty() ? kNoMemoryForServices : rows.problem();
   }
-  if (inspected.ok()) inspected.lines = std::move(sink).take();
+  if (!inspected.ok()) return inspected;
+  inspected.lines = rows_ != nullptr ? std::move(rows).lines() : std::move(lines).take();
+  inspected.rows = std::move(rows).rows();
   return inspected;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/plugin/host_services.hpp"
+#include "core/plugin/inspected_frontend.hpp"
 #include "core/plugin/loader.hpp"
 #include "lib/clock.hpp"
 #include "lib/status.hpp"
@@ -50,6 +51,8 @@ struct ClaimsOutcome : Outcome {
 
 struct InspectionOutcome : Outcome {
   std::vector<std::string> lines;  // readable text, in the order of the backend
+  // With the same indexes as `lines`, if they were requested and the backend has abi::InspectionRows; otherwise empty.
+  std::vector<InspectedFrontend> rows;
 };
 
 struct BackendSettings {
@@ -95,10 +98,10 @@ class BackendHandle {
   Outcome verify();
   ClaimsOutcome claims();
   // Whether the backend supports services(). Any thread.
-  bool inspectable() const { return inspection_ != nullptr; }
+  bool inspectable() const { return inspection_ != nullptr || rows_ != nullptr; }
   // Reads back the kernel state of a service ("shop/cart") or service port ("shop/cart:http"); of all if `name` is
   // empty. After the first retire(), the answer is kRetry without a call of the backend. REQUIRES: inspectable()
-  InspectionOutcome services(const std::string& name);
+  InspectionOutcome services(const std::string& name, bool with_rows = false);
   // kRetry: the backend drains, or failed temporarily; call again within a second. `drain` is the remaining drain time.
   // A backend may return kRetry forever, even if `drain` is 0, so the caller must give up eventually.
   Outcome retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain);
@@ -128,11 +131,13 @@ class BackendHandle {
 
   // The order matters: the library must be released after host and backend.
   const std::shared_ptr<const Plugin> plugin_;
+  const abi::Family family_;
   const std::string name_;
   const lib::Clock& clock_;
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
   abi::Inspection* inspection_ = nullptr;  // of backend_; may be null
+  abi::InspectionRows* rows_ = nullptr;    // of backend_; may be null
   abi::Affinity* affinity_ = nullptr;      // of backend_; may be null
   std::thread::id thread_;           // of the first call
   bool retires_ = false;             // retire() was called; abi::Backend allows no other calls then

@@ -137,6 +137,7 @@ class SyncLoop final : private plugin::HostObserver {
     std::function<bool()> wanted;  // called just before the inspection; false: the client has disconnected
     // [apply thread] Must not block. Not called if wanted() returns false or the loop ends.
     std::function<void(plugin::InspectionOutcome)> done;
+    bool rows = false;  // InspectionOutcome::rows are wanted
   };
   // [any thread] Inspects the backend between two runs. A run that is due comes first.
   // REQUIRES: inspectable()

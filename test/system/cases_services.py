@@ -9,6 +9,7 @@ import re
 from lib.addresses import E1, E2, FAMILIES, NODE, POD_PORT, V4, V6
 from lib.cases import Skip, case, own_daemon
 from lib.objects import not_ready, ready, terminating
+from lib.profile import BUILT_IN
 from cases_affinity import remembering
 
 BOTH = [ready(E1), ready(E2)]
@@ -114,6 +115,24 @@ def expect_agreement(t, service):
     t.require(frontends, f"{name} has no frontend")
     odd = [frontend for frontend in frontends if frontend["kernel"] != "AsGiven"]
     t.require(not odd, f"{name}: {odd}")
+    for frontend in frontends:
+        expect_same_values(t, frontend)
+
+
+def expect_same_values(t, frontend):
+    """The values of the backend say what its line says. A plugin may have lines only."""
+    line, row = frontend["kernel_line"], frontend["kernel_frontend"]
+    if row is None:
+        t.require(t.bench.backend not in BUILT_IN, f"no values for {line}")
+        return
+    listed = row["targets"]["endpoints"] + row["targets_from_this_node"]["endpoints"]
+    missing = [one for one in listed if host_port(one["address"], one["port"]) not in line]
+    t.require(not missing, f"{missing} is not in {line}")
+    t.require(line.count(" -> ") == 0 or listed or row["without_target_text"], f"{line}, but no endpoints: {row}")
+    same = (row["masqueraded"] == (" masqueraded" in line) and row["node_port"] == (frontend["kind"] == "NodePort") and
+            row["restricted"] == ("; only for " in line) and row["port"] == frontend["port"] and
+            (row["session_affinity_seconds"] != 0) == (" sticky for " in line))
+    t.require(same, f"{line}, but {row}")
 
 
 @case(None, "an unused endpoint has the reason, on the page and in the document", **SOURCES)

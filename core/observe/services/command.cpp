@@ -105,7 +105,8 @@ class Gathering {
                                "; use --no-kernel to show the delivered state");
     }
     const FamilyAnswer out{part.view.family, part.view.backend, *part.description,
-                           part.inspection ? &part.inspection->lines : nullptr};
+                           part.inspection ? &part.inspection->lines : nullptr,
+                           part.inspection ? &part.inspection->rows : nullptr};
     return request.objects ? services_document(out, request.query) : services_page(out, request.query);
   }
 
@@ -130,7 +131,8 @@ void ask(std::size_t part, const std::shared_ptr<Gathering>& gathering) {
   if (gathering->reads_kernel(part)) {
     view.inspect(
         {gathering->request().query.service_name(), [gathering] { return gathering->wanted(); },
-         [gathering, part](plugin::InspectionOutcome inspection) { gathering->put(part, std::move(inspection)); }});
+         [gathering, part](plugin::InspectionOutcome inspection) { gathering->put(part, std::move(inspection)); },
+         gathering->request().objects});
   }
   snapshot::DescribeRequest request;
   request.may_want = [gathering](const model::ObjectName& name) { return gathering->request().query.may_match(name); };

@@ -77,8 +77,57 @@ json endpoint_json(const ExplainedEndpoint& one, lib::Family family) {
           {"local_list", words(one.local, kUses).value}};
 }
 
+json targets_json(const plugin::InspectedTargets& from) {
+  json targets = json::array();
+  for (const auto& one : from.targets) {
+    targets.push_back({{"address", one.address},
+                       {"port", one.port},
+                       {"object", one.object},
+                       {"draining", (one.flags & abi::kTargetDraining) != 0},
+                       {"remarks", one.remarks}});
+  }
+  return {{"endpoints", std::move(targets)}, {"instead", from.instead}, {"remarks", from.remarks}};
+}
+
+json row_json(const plugin::InspectedFrontend& row) {
+  if (!row.object.empty()) return {{"object", row.object}};
+  json addresses = row.addresses;
+  if (!row.address.empty()) addresses.push_back(row.address);
+  const char* const otherwise = row.has(abi::kInspectedDropped)    ? "Drop"
+                                : row.has(abi::kInspectedRejected) ? "Reject"
+                                                                   : "";
+  return {{"node_port", row.has(abi::kInspectedNodePort)},
+          {"addresses", std::move(addresses)},
+          {"every_address", row.has(abi::kInspectedEveryAddress)},
+          {"port", row.port},
+          {"protocol", row.protocol},
+          {"session_affinity_seconds", row.affinity_seconds},
+          {"masqueraded", row.has(abi::kInspectedMasqueraded)},
+          {"targets", targets_json(row.targets)},
+          {"targets_from_this_node", targets_json(row.node_targets)},
+          {"without_target", otherwise},
+          {"without_target_text", row.otherwise},
+          {"restricted", row.has(abi::kInspectedRestricted)},
+          {"source_ranges", row.source_ranges},
+          {"source_ranges_text", row.ranges_instead},
+          {"source_ranges_remarks", row.ranges_remarks},
+          {"remarks", row.remarks}};
+}
+
+// The rows of an answer, by the index of their line.
+class KernelRows {
+ public:
+  explicit KernelRows(const FamilyAnswer& answer) : rows_(answer.rows) {}
+  json at(std::size_t place) const {
+    return rows_ == nullptr || place >= rows_->size() ? json() : row_json((*rows_)[place]);
+  }
+
+ private:
+  const std::vector<plugin::InspectedFrontend>* rows_;
+};
+
 json frontend_json(const store::ServicePort& port, const store::Frontend& frontend, const NodePortAddresses& node_ports,
-                   KernelLines* kernel) {
+                   KernelLines* kernel, const KernelRows& rows) {
   json addresses = json::array();
   if (frontend.kind != FrontendKind::node_port)
     addresses.push_back(frontend.address.to_string());
@@ -92,18 +141,22 @@ json frontend_json(const store::ServicePort& port, const store::Frontend& fronte
               {"policy", local ? "Local" : "Cluster"},
               {"without_endpoints", local && port.has_any_endpoint ? "Drop" : "Reject"},
               {"kernel", words(Agreement::not_read, kAgreements).value},
-              {"kernel_line", nullptr}};
+              {"kernel_line", nullptr},
+              {"kernel_frontend", nullptr}};
   if (kernel == nullptr) return out;
-  const std::string_view line = kernel->take(frontend_text(port, frontend));
+  const auto place = kernel->take(frontend_text(port, frontend));
+  const std::string_view line = place ? (*kernel)[*place] : std::string_view();
   out["kernel"] = words(compare(line, endpoints_for(port, frontend)), kAgreements).value;
   if (!line.empty()) out["kernel_line"] = line;
+  if (place) out["kernel_frontend"] = rows.at(*place);
   return out;
 }
 
-json port_json(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel) {
+json port_json(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel,
+               const KernelRows& rows) {
   const store::ServicePort& port = described.explained.port;
   json frontends = json::array(), endpoints = json::array(), ranges = json::array();
-  for (const auto& frontend : port.frontends) frontends.push_back(frontend_json(port, frontend, node_ports, kernel));
+  for (const auto& frontend : port.frontends) frontends.push_back(frontend_json(port, frontend, node_ports, kernel, rows));
   for (const auto& one : described.explained.endpoints) endpoints.push_back(endpoint_json(one, port.family));
   for (const auto& range : port.source_ranges) ranges.push_back(range.to_string());
   return {{"namespace", std::string(port.key.service.name_space.text())},
@@ -128,9 +181,9 @@ json head(const FamilyAnswer& answer) {
           {"generation", answer.description.generation}};
 }
 
-std::vector<std::string> unwanted(const KernelLines& kernel, const ServiceQuery& query) {
-  std::vector<std::string> out = kernel.untaken();
-  std::erase_if(out, [&](const std::string& line) { return !query.wants_unwanted(line); });
+std::vector<std::size_t> unwanted(const KernelLines& kernel, const ServiceQuery& query) {
+  std::vector<std::size_t> out = kernel.untaken();
+  std::erase_if(out, [&](std::size_t place) { return !query.wants_unwanted(kernel[place]); });
   return out;
 }
 
@@ -170,7 +223,8 @@ void add_frontend(const DescribedPort& described, const store::Frontend& fronten
     lines.push_back(given());
     return;
   }
-  const std::string_view line = kernel->take(frontend_text(port, frontend));
+  const auto place = kernel->take(frontend_text(port, frontend));
+  const std::string_view line = place ? (*kernel)[*place] : std::string_view();
   const Agreement agreement = compare(line, endpoints_for(port, frontend));
   lines.push_back(line.empty() ? frontend_text(port, frontend) + " is not in the kernel"
                                : shortened(line, kMaxListedEndpoints));
@@ -204,7 +258,9 @@ json services_page(const FamilyAnswer& answer, const ServiceQuery& query) {
   for (const auto& one : answer.description.not_proxied)
     lines.push_back(one.name.to_string() + " is not proxied: " + one.reason);
   if (kernel) {
-    for (auto& line : unwanted(*kernel, query)) lines.push_back(shortened(line, kMaxListedEndpoints));
+    for (const std::size_t place : unwanted(*kernel, query)) {
+      lines.push_back(shortened((*kernel)[place], kMaxListedEndpoints));
+    }
   }
   json out = head(answer);
   out["lines"] = std::move(lines);
@@ -222,17 +278,24 @@ json services_document(const FamilyAnswer& answer, const ServiceQuery& query) {
   std::optional<KernelLines> kernel;
   if (answer.kernel != nullptr) kernel.emplace(*answer.kernel);
   const NodePortAddresses node_ports = node_port_addresses(answer.description.node.get());
+  const KernelRows rows(answer);
   json out = head(answer);
   json& ports = out["service_ports"] = json::array();
   for (const auto& described : answer.description.ports) {
-    ports.push_back(port_json(described, node_ports, kernel ? &*kernel : nullptr));
+    ports.push_back(port_json(described, node_ports, kernel ? &*kernel : nullptr, rows));
   }
   json& not_proxied = out["not_proxied"] = json::array();
   for (const auto& one : answer.description.not_proxied) {
     not_proxied.push_back(
         {{"namespace", std::string(one.name.name_space.text())}, {"service", one.name.name}, {"reason", one.reason}});
   }
-  out["unwanted"] = kernel ? unwanted(*kernel, query) : std::vector<std::string>();
+  json& lines = out["unwanted"] = json::array();
+  json& objects = out["unwanted_frontends"] = json::array();
+  if (!kernel) return out;
+  for (const std::size_t place : unwanted(*kernel, query)) {
+    lines.push_back((*kernel)[place]);
+    if (json row = rows.at(place); !row.is_null()) objects.push_back(std::move(row));
+  }
   return out;
 }
 

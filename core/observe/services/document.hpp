@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/observe/services/query.hpp"
+#include "core/plugin/inspected_frontend.hpp"
 #include "core/snapshot/description.hpp"
 
 namespace sluice::observe {
@@ -27,6 +28,8 @@ struct FamilyAnswer {
   const std::string& backend;
   const snapshot::Description& description;
   const std::vector<std::string>* kernel;  // lines of the backend; null: the kernel was not read
+  // The same as values, with the same indexes; null or empty: the backend has only lines, or nothing was read.
+  const std::vector<plugin::InspectedFrontend>* rows = nullptr;
 };
 
 // {"family","backend","view":"kernel"|"given","generation","lines":[...]}

@@ -39,17 +39,17 @@ KernelLines::KernelLines(const std::vector<std::string>& lines) : lines_(lines),
   }
 }
 
-std::string_view KernelLines::take(const std::string& frontend) {
+std::optional<std::size_t> KernelLines::take(const std::string& frontend) {
   const auto place = places_.find(frontend);
-  if (place == places_.end()) return {};
+  if (place == places_.end()) return std::nullopt;
   taken_[place->second] = true;
-  return lines_[place->second];
+  return place->second;
 }
 
-std::vector<std::string> KernelLines::untaken() const {
-  std::vector<std::string> out;
+std::vector<std::size_t> KernelLines::untaken() const {
+  std::vector<std::size_t> out;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (!taken_[i]) out.push_back(lines_[i]);
+    if (!taken_[i]) out.push_back(i);
   }
   return out;
 }

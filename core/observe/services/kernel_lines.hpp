@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,10 +19,11 @@ class KernelLines {
   // `lines` must outlive it.
   explicit KernelLines(const std::vector<std::string>& lines);
 
-  // The line that begins with this frontend_text(), or empty. Two frontends may share a line.
-  std::string_view take(const std::string& frontend);
+  // The index of the line that begins with this frontend_text(), if there is one. Two frontends may share a line.
+  std::optional<std::size_t> take(const std::string& frontend);
   // The lines that no take() has returned, in order.
-  std::vector<std::string> untaken() const;
+  std::vector<std::size_t> untaken() const;
+  std::string_view operator[](std::size_t index) const { return lines_[index]; }
 
  private:
   const std::vector<std::string>& lines_;

@@ -112,7 +112,7 @@ impl Backend {
     fn write(&mut self, transaction: &Transaction, counted: &mut Counted) -> Result<(), Failure> {
         let delta = !transaction.full;
         if delta && (transaction.base_generation != self.generation || transaction.node.version != self.node_version) {
-            return Err(Failure::new(abi::CODE_NEED_FULL, "", "delta builds on another generation or on other facts about the node"));
+            return Err(Failure::new(abi::CODE_NEED_FULL, "", "delta builds on another generation, or facts about the node changed"));
         }
         let facts = facts(self.family, &transaction.node)?;
         self.verified = None;
@@ -192,7 +192,8 @@ impl Backend {
     }
 
     /// Another backend is active now. Its rules translate new connections as soon as the entry chains are gone. The
-    /// kernel continues to translate established connections without rules, so they need not be drained.
+    /// kernel continues to translate established connections while any table has a NAT chain, as those of Sluice's modes
+    /// have, so they need not be drained.
     pub fn retire(&mut self, drain_seconds: u32, claims: &[String]) -> Result<(), Failure> {
         if claims.contains(&self.claim()) {
             return Ok(()); // another build of this backend

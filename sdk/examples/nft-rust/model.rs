@@ -99,7 +99,6 @@ pub struct Transaction {
 }
 
 /// What failed, with the code that the daemon gets.
-#[derive(Default)]
 pub struct Failure {
     pub code: abi::Code,
     pub os_errno: i32,

@@ -26,11 +26,13 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(large_services_are_counted);
   CPPUNIT_TEST(services_not_proxied_and_unwanted_lines);
   CPPUNIT_TEST(a_document_has_everything);
+  CPPUNIT_TEST(a_document_has_the_rows_of_the_backend);
   CPPUNIT_TEST(a_document_has_a_limit);
   CPPUNIT_TEST_SUITE_END();
 
   snapshot::Description description_;
   std::vector<std::string> kernel_;
+  std::vector<plugin::InspectedFrontend> rows_;
 
   static lib::IpAddress ip(const std::string& text) { return lib::IpAddress::parse(text).value(); }
   static store::ExplainedEndpoint endpoint(const std::string& address, Use cluster, Use local = Use::not_asked) {
@@ -68,7 +70,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
   }
   json document(bool kernel = true) {
     const std::string backend = "b";
-    return services_document({lib::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr},
+    return services_document({lib::Family::ipv4, backend, description_, kernel ? &kernel_ : nullptr, &rows_},
                              *ServiceQuery::parse(""));
   }
 
@@ -77,6 +79,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
     description_ = {};
     description_.generation = 7;
     kernel_.clear();
+    rows_.clear();
     auto node = std::make_shared<snapshot::NodeFacts>();
     node->node_ports_match_all = false;
     node->node_port_addresses = {ip("192.0.2.7")};
@@ -173,22 +176,55 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
     described.explained.endpoints[0].zone_hints = model::pack_names({"a", "b"});
     kernel_ = {"shop/cart:http 172.30.0.41:80/tcp sticky for 60 s -> 10.1.0.1:8080"};
     CPPUNIT_ASSERT_EQUAL(
-        json::parse(R"({"backend":"b","family":"IPv4","generation":7,"not_proxied":[],"unwanted":[],"view":"kernel",
+        json::parse(R"({"backend":"b","family":"IPv4","generation":7,"not_proxied":[],"unwanted":[],"unwanted_frontends":[],"view":"kernel",
         "service_ports":[{"namespace":"shop","service":"cart","port_name":"http","protocol":"tcp","progress":"Given","not_served":"",
           "internal_traffic_policy":"Cluster","external_traffic_policy":"Local","session_affinity_seconds":60,
           "health_check_node_port":0,"source_ranges":["203.0.113.0/25"],
           "frontends":[
             {"kind":"ClusterIP","addresses":["172.30.0.41"],"every_address":false,"port":80,"policy":"Cluster",
              "without_endpoints":"Reject","kernel":"AsGiven",
-             "kernel_line":"shop/cart:http 172.30.0.41:80/tcp sticky for 60 s -> 10.1.0.1:8080"},
+             "kernel_line":"shop/cart:http 172.30.0.41:80/tcp sticky for 60 s -> 10.1.0.1:8080","kernel_frontend":null},
             {"kind":"NodePort","addresses":["192.0.2.7"],"every_address":false,"port":30080,"policy":"Local",
-             "without_endpoints":"Drop","kernel":"Missing","kernel_line":null}],
+             "without_endpoints":"Drop","kernel":"Missing","kernel_line":null,"kernel_frontend":null}],
           "endpoints":[{"address":"10.1.0.1","port":8080,"node":"m","on_this_node":false,"ready":true,"serving":false,
              "terminating":false,"zone_hints":["a","b"],"node_hints":[],"cluster_list":"Used","local_list":"NotOnThisNode"}]}]})")
             .dump(2),
         document().dump(2));
     const json frontend = document(false)["service_ports"][0]["frontends"][0];
     CPPUNIT_ASSERT(frontend["kernel"] == "NotRead" && frontend["kernel_line"].is_null());
+  }
+
+  void a_document_has_the_rows_of_the_backend() {
+    add("cart", {endpoint("10.1.0.1", Use::used)});
+    kernel_ = {"not wanted by any Service: chain KUBE-SVC-X",
+               "shop/cart:http :30080/tcp at 192.0.2.7 sticky for 60 s masqueraded -> 10.1.0.1:8080, KUBE-SEP-X (drains) "
+               "(no mark); else dropped; only for 10.0.0.0/8"};
+    rows_.resize(2);
+    rows_[0].object = "chain KUBE-SVC-X";
+    plugin::InspectedFrontend& row = rows_[1];
+    row.protocol = "tcp";
+    row.port = 30080;
+    row.flags = abi::kInspectedNodePort | abi::kInspectedMasqueraded | abi::kInspectedDropped | abi::kInspectedRestricted;
+    row.addresses = {"192.0.2.7"};
+    row.affinity_seconds = 60;
+    row.targets.targets = {{"10.1.0.1", 8080, 0, {}, {}}, {{}, 0, abi::kTargetDraining, "KUBE-SEP-X", "drains"}};
+    row.otherwise = "dropped";
+    row.source_ranges = {"10.0.0.0/8"};
+    row.remarks = "no mark";
+    const json found = document();
+    CPPUNIT_ASSERT(found["service_ports"][0]["frontends"][0]["kernel_frontend"].is_null());
+    CPPUNIT_ASSERT_EQUAL(
+        json::parse(R"({"node_port":true,"addresses":["192.0.2.7"],"every_address":false,"port":30080,"protocol":"tcp",
+          "session_affinity_seconds":60,"masqueraded":true,
+          "targets":{"endpoints":[{"address":"10.1.0.1","port":8080,"object":"","draining":false,"remarks":""},
+                                  {"address":"","port":0,"object":"KUBE-SEP-X","draining":true,"remarks":"drains"}],
+                     "instead":"","remarks":""},
+          "targets_from_this_node":{"endpoints":[],"instead":"","remarks":""},
+          "without_target":"Drop","without_target_text":"dropped","restricted":true,"source_ranges":["10.0.0.0/8"],
+          "source_ranges_text":"","source_ranges_remarks":"","remarks":"no mark"})")
+            .dump(2),
+        found["service_ports"][0]["frontends"][1]["kernel_frontend"].dump(2));
+    CPPUNIT_ASSERT_EQUAL(std::string(R"([{"object":"chain KUBE-SVC-X"}])"), found["unwanted_frontends"].dump());
   }
 
   void a_document_has_a_limit() {
