@@ -163,7 +163,9 @@ class BackendHandleTest : public CppUnit::TestFixture {
     require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
                                      std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
     CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by another process;unwell hungry;unwell ;"), reported.text);
-    CPPUNIT_ASSERT((metrics_.names == std::vector<std::string>{"good IPv4 declares 1", "series good_probes_total", "probes_total"}));
+    CPPUNIT_ASSERT((metrics_.names == std::vector<std::string>{"good IPv6 declares 1", "series good_probes_total",
+                                                               "probes_total"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("red"), handle->facts().at(0).value);
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
   }
 
