@@ -49,9 +49,9 @@ class OptionCheckTest : public CppUnit::TestFixture {
   }
 
   void restart_options_have_their_values_and_defaults() {
-    using Options = std::map<std::string, std::string>;
-    CPPUNIT_ASSERT((Options{{"threads", "4"}}) == check_new("options", {}).restart_options);
-    CPPUNIT_ASSERT((Options{{"threads", "8"}}) == check_new("options", {{"threads", "008"}}).restart_options);
+    using RestartOptions = std::map<std::string, std::string>;
+    CPPUNIT_ASSERT((RestartOptions{{"threads", "4"}}) == check_new("options", {}).restart_options);
+    CPPUNIT_ASSERT((RestartOptions{{"threads", "8"}}) == check_new("options", {{"threads", "008"}}).restart_options);
   }
 
   void a_plugin_without_declarations_validates_its_options() {

@@ -28,15 +28,15 @@ constexpr abi::OptionSpec kTable[] = {
 };
 
 std::string problems(const Given& given) {
-  std::vector<OptionValue> read;
+  std::vector<OptionValue> unused;
   std::string out;
-  for (const OptionProblem& problem : read_options(rows(array(kTable)), given, read)) {
+  for (const OptionProblem& problem : read_options(rows(array(kTable)), given, unused)) {
     out += problem.key + ": " + problem.text + "\n";
   }
   return out;
 }
 
-std::string printed(const Given& given) {
+std::string typed_text(const Given& given) {
   std::vector<OptionValue> all;
   CPPUNIT_ASSERT(read_options(rows(array(kTable)), given, all).empty());
   std::string out;
@@ -68,12 +68,12 @@ class OptionTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), table_problem(array(kTable)));
     CPPUNIT_ASSERT_EQUAL(std::string("loud=false(0)* names[0]=a(0)* names[1]=b(0)* pause=1m30s(90000000000)* threads=4(4)* "
                                      "colour=green(1)* "),
-                         printed({}));
+                         typed_text({}));
   }
 
   void values_are_numbers() {
     const std::string read =
-        printed({{"loud", "true"}, {"pause", "1ms"}, {"threads", "64"}, {"colour", "blue"}, {"names[0]", "c"}});
+        typed_text({{"loud", "true"}, {"pause", "1ms"}, {"threads", "64"}, {"colour", "blue"}, {"names[0]", "c"}});
     CPPUNIT_ASSERT_EQUAL(std::string("colour=blue(2) loud=true(1) names[0]=c(0) pause=1ms(1000000) threads=64(64) "), read);
   }
 
@@ -82,7 +82,7 @@ class OptionTableTest : public CppUnit::TestFixture {
     for (const char* index : {"10", "2", "0", "1", "9", "8", "7", "6", "5", "4", "3"}) {
       given.emplace_back("timeouts[" + std::string(index) + "]", std::string(index) + "s");
     }
-    const std::string read = printed(given);
+    const std::string read = typed_text(given);
     CPPUNIT_ASSERT_MESSAGE(read, read.find("timeouts[9]=9s(9000000000) timeouts[10]=10s") != std::string::npos);
   }
 
