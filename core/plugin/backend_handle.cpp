@@ -27,8 +27,8 @@ struct BackendHandle::Call {
   const char* name;
   std::chrono::seconds limit;
 
-  static const Call create, probe, prepare, apply, verify, claims, services, retire, export_clients, import_clients,
-      cleanup, release;
+  static const Call create, probe, prepare, apply, verify, claims, services, inspect, retire, export_clients,
+      import_clients, cleanup, release;
 };
 
 constinit const BackendHandle::Call BackendHandle::Call::create{"create", std::chrono::seconds(10)};
@@ -38,6 +38,7 @@ constinit const BackendHandle::Call BackendHandle::Call::apply{"apply", std::chr
 constinit const BackendHandle::Call BackendHandle::Call::verify{"verify", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::claims{"claims", std::chrono::seconds(1)};
 constinit const BackendHandle::Call BackendHandle::Call::services{"services", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::inspect{"inspect", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::retire{"retire", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::export_clients{"export_clients", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::import_clients{"import_clients", std::chrono::seconds(10)};
@@ -360,7 +361,7 @@ InspectionOutcome BackendHandle::services(const std::string& name, bool with_row
   query.struct_size = sizeof(query);
   query.kind = abi::InspectionKind::kInspectFrontends;
   query.name = sdk::view(name);
-  static_cast<Outcome&>(inspected) = timed_call(Call::services, [&](abi::Error* error) {
+  static_cast<Outcome&>(inspected) = timed_call(rows_ != nullptr ? Call::inspect : Call::services, [&](abi::Error* error) {
     return rows_ != nullptr ? rows_->inspect(&query, &rows, error)
                             : inspection_->services(query.name, &lines, error);
   });

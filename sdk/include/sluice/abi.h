@@ -736,7 +736,7 @@ struct sluice_backend_methods {
 //        |
 //        |  claims(), [import_clients()], apply(), [import_clients()]
 //        v
-//     active ------ apply(), verify(), claims(), services(), export_clients(): any number of times, in any order
+//     active ------ apply(), verify(), claims(), services(), inspect(), export_clients(): any number of times
 //        |
 //        |  retire(): another backend is active, or the first apply() is rolled back
 //        v
@@ -759,6 +759,7 @@ struct sluice_backend_methods {
 //                                                 SLUICE_CODE_RETRY of a cancelled call is no failure
 //     verify          active               10 s   SLUICE_CODE_NEED_FULL: a full transaction follows. Otherwise logged
 //     services        active               10 s   sluicectl prints the error
+//     inspect         active               10 s   the same
 //     export_clients  active               10 s   session affinity is lost, and the swap continues
 //     retire          probed to retiring   60 s   called again within a second. SLUICE_CODE_RETRY is no failure
 //     cleanup         created              60 s   --cleanup prints the error, and fails

@@ -48,7 +48,7 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 //        |
 //        |  claims(), [import_clients()], apply(), [import_clients()]
 //        v
-//     active ------ apply(), verify(), claims(), services(), export_clients(): any number of times, in any order
+//     active ------ apply(), verify(), claims(), services(), inspect(), export_clients(): any number of times
 //        |
 //        |  retire(): another backend is active, or the first apply() is rolled back
 //        v
@@ -71,6 +71,7 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 //                                                 kRetry of a cancelled call is no failure
 //     verify          active               10 s   kNeedFull: a full transaction follows. Otherwise logged
 //     services        active               10 s   sluicectl prints the error
+//     inspect         active               10 s   the same
 //     export_clients  active               10 s   session affinity is lost, and the swap continues
 //     retire          probed to retiring   60 s   called again within a second. kRetry is no failure
 //     cleanup         created              60 s   --cleanup prints the error, and fails
