@@ -111,8 +111,8 @@ class Script {
     const abi::Code code = call(id, full ? "apply full" : "apply delta", error);
     if (waits_for_cancel != id) return code;
     const std::uint32_t* const word = transaction.cancelled;
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) std::this_thread::sleep_for(1ms);  // fixed time: polls
-    call(id, "cancelled", error);
+    const bool cancelled = test::wait_until([&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0; });
+    call(id, cancelled ? "cancelled" : "never cancelled", error);
     return sdk::fail(error, abi::Code::kRetry, {}, "cancelled");
   }
   std::string waits_for_cancel;                            // a backend; set while none applies
@@ -590,6 +590,7 @@ class SwapperTest : public CppUnit::TestFixture,
     CPPUNIT_ASSERT(swapped);
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old cancelled") < calls.find("new apply full"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("never cancelled") == std::string::npos);
   }
 
   void a_failed_verify_is_rolled_back() {
