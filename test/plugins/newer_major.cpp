@@ -20,4 +20,4 @@ const bool g_marked = [] {
 }  // namespace
 
 SLUICE_PLUGIN_ENTRY = {sluice::abi::kMagic, sluice::abi::kMajor + 1, 0, 16, ~0u, ~0ull, ~0ull,
-                       nullptr,             nullptr,                 nullptr, nullptr};
+                       nullptr,             nullptr,                 nullptr, nullptr, {}, {}, {}};

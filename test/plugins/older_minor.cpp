@@ -60,4 +60,4 @@ Code create(const abi::CreateArgs* args, abi::Backend** out, Error* error) noexc
 }  // namespace
 
 SLUICE_PLUGIN_ENTRY = {abi::kMagic, abi::kMajor, 0, 64, 0, abi::kFeatureIpv4 | abi::kFeatureDelta,
-                       abi::kHostFeatureNone, "older_minor", "1.0.0", __VERSION__, &create};
+                       abi::kHostFeatureNone, "older_minor", "1.0.0", __VERSION__, &create, {}, {}, {}};

@@ -86,9 +86,12 @@ class DocumentsTest : public CppUnit::TestFixture {
     }
   }
 
-  // Fields are the entries: ".B a.b" or ".BR a.b …, c.d …".
+  // Fields are the entries: ".B a.b" or ".BR a.b …, c.d …". Options of backends are fields of sections of their own.
   void every_field_of_the_manual_is_accepted() {
-    const std::string text = manual("sluiced.conf.5");
+    std::string text = manual("sluiced.conf.5");
+    const std::size_t of_backends = text.find("\n.SH OPTIONS OF BACKENDS\n");
+    CPPUNIT_ASSERT(of_backends != std::string::npos);
+    text.erase(of_backends, text.find("\n.SH ", of_backends + 1) - of_backends);
     std::set<std::string> fields;
     for (std::size_t at = 0; (at = text.find("\n.TP\n", at)) != std::string::npos;) {
       at += 5;
