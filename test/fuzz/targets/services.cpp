@@ -8,6 +8,7 @@
 #include "plugins/iptables/inspection.hpp"
 #include "plugins/iptables/kernel_rules.hpp"
 #include "plugins/userspace/portal/decoded_portals.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 #include "test/fuzz/target.hpp"
 
@@ -39,7 +40,7 @@ std::string lines_of(std::string_view text, std::string_view sizes, abi::Family 
   rules.finish();
   iptables::PlanFacts facts;
   facts.family = family;
-  inspection::Answer answer(name);
+  inspection::Answer answer(name, family);
   iptables::inspect(rules, wanted_names(), facts, answer);
   Lines lines;
   answer.deliver(lines);

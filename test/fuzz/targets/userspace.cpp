@@ -39,7 +39,7 @@ FUZZ_TARGET(userspace_settings) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const std::string_view key = line.substr(0, line.find('='));
     const std::string_view value = line.substr(std::min(line.size(), key.size() + 1));
-    given.push_back({{key.data(), key.size()}, {value.data(), value.size()}});
+    given.push_back({{key.data(), key.size()}, {value.data(), value.size()}, {}, 0, 0});
   }
   const abi::ArrayView view{given.data(), given.size(), sizeof(abi::Option), 0};
   const sdk::Options options(view);
