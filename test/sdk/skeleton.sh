@@ -81,7 +81,7 @@ made=$away/work/com.example.dpu
 if have cmake; then
   check "block 1 makes a backend" begins 1 sluice-plugin-new
   check "it builds with CMake and passes its tests" walk 1
-  check "there are tests" has_line "$made/build/Testing/Temporary/LastTest.log" '^ok 24 - '
+  check "there are tests" has_line "$made/build/Testing/Temporary/LastTest.log" '^ok 25 - '
   check "it exports its entry only" exports_entry_only "$made/build/com.example.dpu.so"
   check "the loader of the daemon loads and calls it" as_the_daemon "$made/build/com.example.dpu.so"
   check "block 2 runs it with the daemon" begins 2 'sudo unshare'
@@ -113,7 +113,7 @@ echo "$made" >"$away/cwd"
 check "block 5 makes a backend for the Autotools" begins 5 'sluice-plugin-new --build autotools'
 made=$away/work/dpu-autotools
 check "it builds with the Autotools and passes its tests" walk 5
-check "they are the same tests" has_line "$made/test_plugin.log" '^ok 24 - '
+check "they are the same tests" has_line "$made/test_plugin.log" '^ok 25 - '
 check "the plugin built with the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
 check "the loader of the daemon loads and calls the plugin built with the Autotools" as_the_daemon "$made/.libs/com.example.dpu.so"
 check "make install" make -C "$made" install DESTDIR="$away/dest"
@@ -146,7 +146,7 @@ for language in c rust; do
     continue
   fi
   check "it builds, passes its tests and those of the kit, $language" walk $number
-  check "they are the same tests as in C++, $language" has_line "$away/blocks/$number.out" '^ok 24 - '
+  check "they are the same tests as in C++, $language" has_line "$away/blocks/$number.out" '^ok 25 - '
   check "in each of the three groups of the kit, $language" has_line "$away/blocks/$number.out" '^# 5 passed, 0 failed, 0 skipped$'
   check "it exports its entry only, $language" exports_entry_only "$made/com.example.dpu.so"
   check "the loader of the daemon loads and calls it, $language" as_the_daemon "$made/com.example.dpu.so"

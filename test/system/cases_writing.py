@@ -170,7 +170,7 @@ def loaded_on_an_empty_node(t):
 
 
 @own_daemon(None, f"SIGTERM while {LONG_LOAD} Services are loaded: the daemon ends before all are written, no connect fails, and the "
-            "next start writes the rest", sources=["manifests"], backends=IPTABLES)
+            "next start writes the rest", sources=["manifests"], backends=IPTABLES, variants=["nft"])
 def stopped_during_a_load(t):
     service = t.service(BOTH)
     t.settle()
