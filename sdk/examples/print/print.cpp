@@ -106,6 +106,11 @@ constexpr abi::OptionSpec kOptions[] = {
                       "File for the printed calls; empty means the variable SLUICE_PRINT_PATH, or standard error."),
 };
 
+constexpr abi::StringView kCall[] = {sdk::view("call")};
+constexpr auto kCalls = sdk::counter("print_calls_total", "Number of calls by name.", "", sdk::array(kCall));
+constexpr auto kPorts = sdk::gauge("print_service_ports", "Number of service ports in the last transaction.");
+constexpr abi::MetricSpec kMetrics[] = {kCalls, kPorts};
+
 class PrintBackend final : public sdk::BackendBase {
  public:
   explicit PrintBackend(const abi::CreateArgs& args) : BackendBase(args) {
@@ -143,6 +148,8 @@ class PrintBackend final : public sdk::BackendBase {
     const auto removed = sdk::range<abi::ServicePortKey>(transaction.removed);
     line += ",\"removed\":" + list(removed, [](const auto& key) { return json_string(sdk::service_port_id(key)); });
     print("apply", line);
+    applied_.add(1);
+    ports_.set(static_cast<double>(ports.size()));
     generation_ = transaction.generation;
     result.kernel_writes = ports.size() + removed.size();
     return abi::Code::kOk;
@@ -219,6 +226,8 @@ class PrintBackend final : public sdk::BackendBase {
   std::string path_;
   int file_ = STDERR_FILENO;
   std::uint64_t generation_ = 0;
+  sdk::Series applied_ = metrics().series(kCalls, {"apply"});
+  sdk::Series ports_ = metrics().series(kPorts);
 };
 
 }  // namespace
@@ -228,4 +237,4 @@ SLUICE_PLUGIN_ENTRY = {
     abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureServiceDetails |
         abi::kFeatureEndpointDetails,
     abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>,
-    sdk::array(kOptions), {}, sdk::array(kAnnotationPrefixes, 1)};
+    sdk::array(kOptions), sdk::array(kMetrics), sdk::array(kAnnotationPrefixes)};
