@@ -202,4 +202,10 @@ void ok(const BackendRig<Host>& rig, abi::Code code) {
   CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
 }
 
+template <class Host>
+void expect_cancelled(const BackendRig<Host>& rig, abi::Code code) {
+  CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, static_cast<int>(abi::Code::kRetry), static_cast<int>(code));
+  CPPUNIT_ASSERT_EQUAL(std::string("cancelled: the daemon no longer needs the result"), std::string(rig.error.message));
+}
+
 }  // namespace sluice::test

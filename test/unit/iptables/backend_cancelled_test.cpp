@@ -13,12 +13,6 @@
 namespace sluice::test {
 namespace backend_cancelled_test {
 
-template <class Rig>
-void expect_cancelled(const Rig& rig, abi::Code code) {
-  CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, static_cast<int>(abi::Code::kRetry), static_cast<int>(code));
-  CPPUNIT_ASSERT_EQUAL(std::string("cancelled: the daemon no longer needs the result"), std::string(rig.error.message));
-}
-
 class IptablesCancelledTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IptablesCancelledTest);
   CPPUNIT_TEST(a_load_ends_between_two_restores_and_is_completed);
