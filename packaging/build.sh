@@ -5,7 +5,7 @@
 # Builds in a separate folder. Usage: build.sh BUILDDIR [configure options…]
 # Prints the number of compiled files and the elapsed time: on a terminal in one line, elsewhere in a line every ten
 # seconds. SLUICE_JOBS=N limits parallel jobs, and SLUICE_MAKE_VARIABLES are arguments for make, such as
-# noinst_PROGRAMS=. Other output of make, such as warnings and errors, is passed on.
+# conformanceexec_PROGRAMS=. Other output of make, such as warnings and errors, is passed on.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$1

@@ -108,12 +108,13 @@ def bench(run):
     forms = (("smoke", "bench", "the benchmark", 3600, 135), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
     # Heap memory and instructions, which other programs do not change.
+    ready = {"needs": READY, "after": (PROGRAMS,), "programs": (TOOLS,)}
     core = [run.built("test/tools/corescale"), *(["--full"] if run.long else [])]
-    made = [Step("bench", name, [*core, *words], 3600 if run.long else 300, needs=READY, after=(PROGRAMS,), expected=expected)
+    made = [Step("bench", name, [*core, *words], 3600 if run.long else 300, expected=expected, **ready)
             for name, words, expected in (("core", [], 6), ("core-instructions", ["--instructions"], 30))]
     for name, program, title, limit, tiny in forms:
         command = ["python3", run.test("bench", f"{program}.py"), "--builddir", run.build]
-        about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",)}
+        about = {"locks": ("bench",), **ready}
         if run.long:
             made.append(Step("bench", name, [*command, "--json", run.log(f"{program}.json")], limit, STATUS, title, again=NEVER,
                              expected=limit / 2, weight=1.6, quiet=True, **about))
@@ -122,7 +123,7 @@ def bench(run):
     # Beside a real kube-proxy it would take hours, so both forms run it with one tiny size; without the programs of Kubernetes
     # it tests itself and counts the rest as skipped.
     compare = ["python3", run.test("bench/compare/compare.py"), "--builddir", run.build, "--smoke"]
-    return [*made, Step("bench", "compare", compare, 600, needs=READY, after=(PROGRAMS,), locks=("bench",), weight=0.4, expected=40)]
+    return [*made, Step("bench", "compare", compare, 600, locks=("bench",), weight=0.4, expected=40, **ready)]
 
 
 def dist(run):

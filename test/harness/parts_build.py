@@ -16,6 +16,7 @@ READY = (BUILD,)
 SIDE_WEIGHT = 1.0  # of builds beside tests: they have a low priority and use what tests leave
 FILLER_WEIGHT = 0.1  # of a step that runs only when a processor is idle
 TREE = "build tree"  # lock: one make at a time
+TOOLS = "test-tools"  # target of make: programs of benchmarks and system tests that make does not build otherwise
 
 
 def builds(run, steps):
@@ -73,18 +74,23 @@ def _check_programs(run, steps):
     """Everything that is compiled after the main build, before any test runs. clang++ takes half the time that g++ takes, which
     compiles tests in the long form."""
     whole = any(step.part == "check" for step in steps)
-    targets = ["check", "TESTS="] if whole else sorted({one for step in steps for one in step.programs})
+    targets = {one for step in steps for one in step.programs}
+    tests = ["check", "TESTS="] if whole else sorted(targets - {TOOLS})
 
     def command():
         make = ["make", "-C", run.build, "-k", "-j", str(run.jobs)]
         if run.long or not shutil.which("clang++"):
-            return [*make, *targets, *PLAIN]
-        quick = [*PLAIN, "CXX=clang++", "SLUICE_UNITY_CXXFLAGS=", *(["LDFLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else [])]
-        # Shared objects and programs read the same precompiled headers, so both are position independent.
-        quick[0] += " -fPIC"
-        first = shlex.join([*make, "precompiled/standard.hpp.pch", *quick])
-        return ["sh", "-c", f'{first} && exec "$@"', "make", *make, *targets, *quick,
-                "precompiled_flags=-include precompiled/standard.hpp"]
+            tools, precompiled, plain = [TOOLS], [], [*PLAIN]
+        else:
+            quick = ["CPPFLAGS=", "CXX=clang++", "SLUICE_UNITY_CXXFLAGS=", *(["LDFLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else [])]
+            tools = [TOOLS, "CXXFLAGS=-g0 -O2", *quick]
+            # Shared objects and programs read the same precompiled headers, so both are position independent.
+            plain = [f"{PLAIN[0]} -fPIC", *quick]
+            precompiled = ["precompiled/standard.hpp.pch", *plain]
+            plain.append("precompiled_flags=-include precompiled/standard.hpp")
+        chosen = ([tools] if TOOLS in targets else []) + ([precompiled, [*tests, *plain]] if tests else [])
+        return ["sh", "-c", "status=0\n" + "".join(f"{shlex.join([*make, *words])} || status=$?\n" for words in chosen if words)
+                + "exit $status"]
 
     return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=1.4,
                 expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
@@ -104,15 +110,14 @@ def has_libfuzzer(run):
 
 # Make variables that exclude targets from sanitizer builds: tools, which tests use from the main build; for threads, plugins
 # and tests without threads.
-TOOLS = "noinst_PROGRAMS= conformanceexec_PROGRAMS="
+WITHOUT_TOOLS = "conformanceexec_PROGRAMS="
 PLUGINS = "plugin_LTLIBRARIES="
 # Tests that part tsan runs: those that start threads.
 THREADED_TESTS = ("unit_ipvs_sources=test/unit/ipvs/flows/flow_keeper_test.cpp",
                   *(f"unit_{one}_sources=$(unit_{one}_threaded_sources)" for one in ("nftables", "userspace")),
                   "unit_unit_tests_sources=$(unit_threaded_sources)")
-# The sources of ipvs mode that those tests call, in one object.
-THREADED_IPVS = ("nodist_plugins_ipvs_libipvsbackend_la_OBJECTS=plugins/unity/ipvs_libipvsbackend_la-ipvs.lo",
-                 "ipvs_sources=$(ipvs_threaded_sources)")
+# The sources of ipvs mode that those tests call.
+THREADED_IPVS = ("ipvs_sources=$(ipvs_threaded_sources)",)
 # Not linked into a program, but loaded by the daemon of part tsan. Make builds the other libraries that a program needs.
 THREADED_LIBRARIES = ("noinst_LTLIBRARIES=sdk/examples/print/print.la",)
 # The address sanitizer reports each use of a null pointer; a second check before it is a seventh of the compiler's time.
@@ -140,7 +145,7 @@ def _asan(run):
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=SIDE_WEIGHT, expected=600, is_build=True, again=NEVER, nice=10,
-                environment=_watched(run, NULL, PRODUCT_ONLY, TOOLS), absent=lambda: None if has_libfuzzer(run) else why)
+                environment=_watched(run, NULL, PRODUCT_ONLY, WITHOUT_TOOLS), absent=lambda: None if has_libfuzzer(run) else why)
 
 
 def _tsan(run):
@@ -150,7 +155,7 @@ def _tsan(run):
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]
     return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
                 locks=("thread tree",), weight=SIDE_WEIGHT, expected=400, is_build=True, again=NEVER, nice=10,
-                environment=_watched(run, "", "-g0", TOOLS, PLUGINS, *THREADED_TESTS, *THREADED_IPVS, *THREADED_LIBRARIES))
+                environment=_watched(run, "", "-g0", WITHOUT_TOOLS, PLUGINS, *THREADED_TESTS, *THREADED_IPVS, *THREADED_LIBRARIES))
 
 
 def _packages(run):

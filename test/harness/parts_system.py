@@ -5,7 +5,7 @@
 import dataclasses
 import os
 
-from parts_build import PROGRAMS, READY
+from parts_build import PROGRAMS, READY, TOOLS
 from step import Step
 
 # Cases that compare parallel traffic need a machine with idle processors, so they have a part of their own.
@@ -21,7 +21,7 @@ TRAFFIC_ITSELF = "cases_swap.notices"
 # Groups of the kit's own checks. Part system runs the cases themselves, so the short form has these groups and one case.
 KIT_GROUPS = tuple(word for group in ("file", "contract", "cost", "kill", "claims", "cleanup", "foreign", "random")
                    for word in ("--only", group))
-SYSTEM_PROGRAMS = ("test/tools/netlinkfaults.la", "test/plugins/other_major.la")
+SYSTEM_PROGRAMS = (TOOLS, "test/tools/netlinkfaults.la", "test/plugins/other_major.la")
 
 
 def only_trial(step, failure):

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import subprocess
 
-from parts_build import PROGRAMS, READY
+from parts_build import PROGRAMS, READY, TOOLS
 from parts_cluster import no_kube_proxy
 from parts_system import BUT_TRAFFIC, ONLY_TRAFFIC, filtered, only_trial
 from shared_machines import plugins, run_words
@@ -117,7 +117,8 @@ def _cases(run, name, limit, release, *words, expected=60, **more):
     records = run.log(f"vm-{name}", "results.json")
     command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build, "--plugin-dir", plugins(run),
                "--results", records, "--keep-logs", run.log(f"vm-{name}"), *words]
-    return _step(run, name, limit, release, filtered(run, command), again=only_trial, expected=expected, records=records, **more)
+    return _step(run, name, limit, release, filtered(run, command), again=only_trial, expected=expected, records=records,
+                 after=(PROGRAMS,), programs=(TOOLS,), **more)
 
 
 def _kit(run, release, limit, *words):
