@@ -23,7 +23,7 @@ using netfilter::Table;
 
 // After a scan of duration t the next one waits 20 t: at most a twentieth of one CPU, however often foreign rules
 // change.
-constexpr std::uint64_t kRestFactor = 20;
+constexpr std::uint64_t kRulesRestFactor = 20;
 
 // For each removal iptables compares the whole chain: above this number it is cheaper to write the chain again.
 constexpr std::size_t kFewRemovals = 50;
@@ -252,7 +252,7 @@ std::optional<std::string> RuleWriter::find_drift() {
   if (s.session.kernel().tools().variant == netfilter::Variant::kNft && s.session.untouched()) return std::nullopt;
   const netfilter::Drift drift = s.compare(list_rules(s.session));
   const std::uint64_t end = s.now();
-  s.next_scan = end + kRestFactor * (end - begin);
+  s.next_scan = end + kRulesRestFactor * (end - begin);
   if (drift.empty()) {
     s.session.accept();
     return std::nullopt;

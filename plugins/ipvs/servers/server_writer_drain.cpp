@@ -21,11 +21,11 @@ constexpr std::uint64_t kFewConnections = 20'000;
 constexpr std::uint64_t kReading = 500'000'000;  // nanoseconds
 
 // Number of connections per real server, where it is not zero.
-using Counted = std::map<ServerKey, std::map<RealServer, std::uint64_t>>;
+using ConnectionCounts = std::map<ServerKey, std::map<RealServer, std::uint64_t>>;
 
 // Appends those of `counted` whose connections have all ended. A connection that ends during the listing may hide or
 // repeat another, so a server counts only if as many were listed as counted.
-void find_over(Counted counted, const IpvsTimeouts& timeouts, const VisitConnections& visit, const MoreTime& more,
+void find_over(ConnectionCounts counted, const IpvsTimeouts& timeouts, const VisitConnections& visit, const MoreTime& more,
                std::vector<ServerKey>& over) {
   using Client = std::pair<abi::Address, std::uint16_t>;
   std::map<std::pair<ServerKey, RealServer>, std::set<Client>> ended;
@@ -158,7 +158,7 @@ void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
 std::vector<ServerKey> ServerWriter::find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit) {
   const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kScanBudget.count()) * 1'000'000;
   std::vector<ServerKey> idle;
-  Counted counted;
+  ConnectionCounts counted;
   std::uint64_t connections = 0;
   std::size_t& at = state_->next_idle_scan;
   for (std::size_t scanned = 0; scanned < keys.size(); ++scanned) {

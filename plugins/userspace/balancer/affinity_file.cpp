@@ -28,7 +28,7 @@ namespace {
 using Block = AffinityFile::Block;
 using Record = AffinityFile::Record;
 
-constexpr std::uint64_t kMagic = 0x3159544646414C53u;  // "SLAFFTY1"
+constexpr std::uint64_t kAffinityMagic = 0x3159544646414C53u;  // "SLAFFTY1"
 // Multiples of every page size, so that segments can be mapped.
 constexpr std::int64_t kHeaderRoom = 64 << 10;
 constexpr std::int64_t kSegment = 256 << 10;
@@ -44,10 +44,10 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-std::string prefix_of(abi::Family family) { return family == abi::Family::kIpv6 ? "affinity-ipv6-" : "affinity-ipv4-"; }
+std::string affinity_file_prefix(abi::Family family) { return family == abi::Family::kIpv6 ? "affinity-ipv6-" : "affinity-ipv4-"; }
 
 Header header_of_this_boot(std::uint64_t seed) {
-  Header header{kMagic, seed, {}, 0};
+  Header header{kAffinityMagic, seed, {}, 0};
   const auto boot = lib::Sysctl().read("kernel/random/boot_id");
   if (boot) std::memcpy(header.boot_id, boot->data(), std::min(boot->size(), kBootId));
   return header;
@@ -75,7 +75,7 @@ std::vector<std::string> files_in(const std::string& folder, abi::Family family)
   std::vector<std::string> found;
   std::error_code ignored;  // without the folder there are no files
   for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
-    if (at->path().filename().string().starts_with(prefix_of(family))) found.push_back(at->path());
+    if (at->path().filename().string().starts_with(affinity_file_prefix(family))) found.push_back(at->path());
   }
   return found;
 }
@@ -157,7 +157,7 @@ void AffinityFile::remove_all(const std::string& folder, abi::Family family) {
 }
 
 void AffinityFile::create() {
-  std::string path = folder_ + "/" + prefix_of(family_) + "XXXXXX";
+  std::string path = folder_ + "/" + affinity_file_prefix(family_) + "XXXXXX";
   lib::Fd file(mkostemp(path.data(), O_CLOEXEC));
   if (!file) return fail(errno);
   const Header header = header_of_this_boot(seed_);
@@ -225,7 +225,7 @@ std::string SavedAffinity::add(const std::string& path) {
   if (status.st_size == 0) return {};  // the process ended before it wrote
   if (status.st_size > kMostBytes) return "too large";
   Header header{};
-  if (pread(fd, &header, sizeof(header), 0) != ssize_t{sizeof(header)} || header.magic != kMagic) return "malformed";
+  if (pread(fd, &header, sizeof(header), 0) != ssize_t{sizeof(header)} || header.magic != kAffinityMagic) return "malformed";
   const Header wanted = header_of_this_boot(header.seed);
   if (std::memcmp(header.boot_id, wanted.boot_id, sizeof(header.boot_id)) != 0) return {};
   files_.back().seed = header.seed;

@@ -20,10 +20,10 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31594C5245434C53u;  // "SLCERLY1"
+constexpr std::uint64_t kCountMagic = 0x31594C5245434C53u;  // "SLCERLY1"
 constexpr std::uint64_t kMostPlaces = 65536;
 
-std::string prefix_of(abi::Family family) { return family == abi::Family::kIpv6 ? "relayed-ipv6-" : "relayed-ipv4-"; }
+std::string count_file_prefix(abi::Family family) { return family == abi::Family::kIpv6 ? "relayed-ipv6-" : "relayed-ipv4-"; }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ RelayedCount::RelayedCount(unsigned threads, const std::string& folder, abi::Fam
   memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
                  shared ? file_.get() : -1, 0);
   if (memory_ == MAP_FAILED) throw std::bad_alloc();
-  new (memory_) Header{kMagic, threads_, {}, {}};
+  new (memory_) Header{kCountMagic, threads_, {}, {}};
   thread_counts_ = reinterpret_cast<ThreadCounts*>(static_cast<std::byte*>(memory_) + sizeof(Header));
   for (unsigned i = 0; i < threads_; ++i) new (&thread_counts_[i]) ThreadCounts{};
 }
@@ -61,7 +61,7 @@ void RelayedCount::remove_file() noexcept {
 RelayedCount::Header& RelayedCount::header() noexcept { return *static_cast<Header*>(memory_); }
 
 bool RelayedCount::open_file(const std::string& folder, abi::Family family) {
-  std::string path = folder + "/" + prefix_of(family) + "XXXXXX";
+  std::string path = folder + "/" + count_file_prefix(family) + "XXXXXX";
   lib::Fd file(mkostemp(path.data(), O_CLOEXEC));
   // Allocate the blocks now, since a later write to the mapping must not fail.
   const int error = !file ? errno
@@ -104,7 +104,7 @@ RelayedNow RelayedCount::take_lost(const std::string& folder, abi::Family family
   std::error_code ignored;  // without the folder there are no files
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
-    if (at->path().filename().string().starts_with(prefix_of(family))) files.push_back(at->path());
+    if (at->path().filename().string().starts_with(count_file_prefix(family))) files.push_back(at->path());
   }
   for (const std::filesystem::path& path : files) {
     const lib::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -112,7 +112,7 @@ RelayedNow RelayedCount::take_lost(const std::string& folder, abi::Family family
     struct stat status {};
     Header header{};
     if (fstat(file.get(), &status) == 0 && pread(file.get(), &header, sizeof(header), 0) == sizeof(header) &&
-        header.magic == kMagic && header.places <= kMostPlaces &&
+        header.magic == kCountMagic && header.places <= kMostPlaces &&
         static_cast<std::uint64_t>(status.st_size) >= sizeof(Header) + header.places * sizeof(ThreadCounts)) {
       lost.connections += header.connections.get();
       lost.flows += header.flows.get();

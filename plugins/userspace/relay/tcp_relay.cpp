@@ -16,7 +16,7 @@ namespace {
 
 constexpr Nanoseconds kTrimEvery = 5'000'000'000;
 
-Nanoseconds nanoseconds(std::chrono::nanoseconds value) noexcept { return static_cast<Nanoseconds>(value.count()); }
+Nanoseconds loop_time(std::chrono::nanoseconds value) noexcept { return static_cast<Nanoseconds>(value.count()); }
 
 }  // namespace
 
@@ -37,7 +37,7 @@ TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ClientSockets& client_soc
       thread_(thread),
       tools_(shared.settings.pipe_bytes, statistics.pipes),
       acceptor_(*this) {
-  for (const auto timeout : settings().dial_timeouts) total_dial_timeout_ += nanoseconds(timeout);
+  for (const auto timeout : settings().dial_timeouts) total_dial_timeout_ += loop_time(timeout);
 }
 
 TcpRelay::~TcpRelay() {
@@ -56,7 +56,7 @@ void TcpRelay::add_descriptors(std::set<int>& out) const {
 
 Nanoseconds TcpRelay::dial_timeout(unsigned time_outs) const noexcept {
   const auto& ladder = settings().dial_timeouts;
-  return ladder.empty() ? 0 : nanoseconds(ladder[std::min<std::size_t>(time_outs, ladder.size() - 1)]);
+  return ladder.empty() ? 0 : loop_time(ladder[std::min<std::size_t>(time_outs, ladder.size() - 1)]);
 }
 
 Nanoseconds TcpRelay::when_removed() const noexcept {
@@ -64,7 +64,7 @@ Nanoseconds TcpRelay::when_removed() const noexcept {
     case WhenRemoved::kKeep:
       return 0;
     case WhenRemoved::kDrain:
-      return loop_.now() + nanoseconds(settings().drain);
+      return loop_.now() + loop_time(settings().drain);
     case WhenRemoved::kReset:
       break;
   }

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kExpireAtOnce = 1024;  // per timer event
 constexpr int kMaxDrainBatches = 64;         // bounds the drain if datagrams arrive faster than they are relayed
 
-std::uint64_t random_seed() noexcept {
+std::uint64_t client_hash_seed() noexcept {
   std::uint64_t seed = 0;
   if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed)) seed = EventLoop::clock();
   return seed;
@@ -34,7 +34,7 @@ UdpRelay::State::State(EventLoop& given_loop, const RelaySettings& settings, std
       statistics(given_statistics),
       thread(given_thread),
       client_sockets(given_client_sockets),
-      table(max_clients, static_cast<Nanoseconds>(settings.udp_timeout.count()) * kMillisecond, random_seed()) {}
+      table(max_clients, static_cast<Nanoseconds>(settings.udp_timeout.count()) * kMillisecond, client_hash_seed()) {}
 
 UdpRelay::State::~State() {
   flush();
