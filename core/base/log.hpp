@@ -9,7 +9,6 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 
 namespace sluice::base {
@@ -25,16 +24,25 @@ struct LogMessage {
   constexpr LogMessage at(LogLevel other) const { return {id, other, component}; }
 };
 
-// A key of a JSON line. Text lines have the value in their text.
+// A key of a JSON line. Text lines have the value in their text. The text must outlive the call that logs it.
 struct LogField {
-  LogField(std::string_view name, std::string_view text) : key(name), value(text) {}
-  template <std::integral T>
-  LogField(std::string_view name, T number) : key(name), value(std::to_string(number)), is_number(true) {}
-  LogField(std::string_view name, double number) : key(name), value(std::to_string(number)), is_number(true) {}
+  LogField(std::string_view name, std::string_view value) : key(name), text(value) {}
+  template <std::signed_integral T>
+  LogField(std::string_view name, T value) : key(name), kind(Kind::integer), integer(value) {}
+  template <std::unsigned_integral T>
+  LogField(std::string_view name, T value) : key(name), kind(Kind::natural), natural(value) {}
+  LogField(std::string_view name, double value) : key(name), kind(Kind::real), real(value) {}
+
+  enum class Kind { text, integer, natural, real };
 
   std::string_view key;
-  std::string value;
-  bool is_number = false;
+  Kind kind = Kind::text;
+  std::string_view text;
+  union {
+    std::int64_t integer = 0;
+    std::uint64_t natural;
+    double real;
+  };
 };
 
 // The place of a call. std::source_location is not available in clang before 16.

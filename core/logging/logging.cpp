@@ -267,9 +267,13 @@ std::string json_line(const LogRecord& record) {
   if (record.level == base::LogLevel::debug) line["v"] = kDebugVerbosity;
   if (!record.context.id.empty()) line["id"] = record.context.id;
   for (const base::LogField& field : record.context.fields) {
-    const std::string key(field.key);
-    line[key] = field.is_number ? nlohmann::ordered_json::parse(field.value, nullptr, false)
-                                : nlohmann::ordered_json(field.value);
+    nlohmann::ordered_json& value = line[std::string(field.key)];
+    switch (field.kind) {
+      case base::LogField::Kind::text: value = field.text; break;
+      case base::LogField::Kind::integer: value = field.integer; break;
+      case base::LogField::Kind::natural: value = field.natural; break;
+      case base::LogField::Kind::real: value = field.real; break;
+    }
   }
   // Text from clients may be invalid UTF-8, which must not make dump() throw.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
