@@ -71,15 +71,8 @@ def wait_lists(t, front, *hosts):
 
 def wait_quiet(t):
     """Waits until unused chains are removed: nothing has been written for a while."""
-    seen = {"lines": None, "since": 0.0}
-
-    def quiet():
-        now = nftables.lines(t)
-        if now != seen["lines"]:
-            seen.update(lines=now, since=time.monotonic())
-        return time.monotonic() - seen["since"] > pace.stretched(3)
-
-    t.wait_until(quiet, "nothing is written any more", seconds=40)
+    last = pace.wait_unchanged(lambda: nftables.lines(t), quiet=3, seconds=40, every=1)
+    t.require(last is not None, "something is still written")
 
 
 # What is written.
