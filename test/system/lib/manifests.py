@@ -33,7 +33,7 @@ class ManifestSource:
 
     def put(self, *made):
         for one in made:
-            self.put_text(_file_name(objects.key(one)), json.dumps(one, indent=1))
+            self.put_text(_file_name(objects.key(one)), json.dumps(one))
 
     def put_text(self, file_name, text):
         """Writes to a temporary file and renames it, so that the daemon never reads a partial file."""
