@@ -24,6 +24,7 @@ READ_FOR = 0.1  # seconds for which a load that was read is valid; polls ask mor
 PROCESSORS = os.cpu_count() or 1
 
 _measured = (float("-inf"), 1.0)  # time and result
+_measuring = threading.Lock()  # a thread measures, and others wait for its result
 _read = (float("-inf"), 1.0)
 
 
@@ -47,12 +48,13 @@ def processor_slowness():
     global _measured
     if SLOWNESS > 1:
         return 1.0
-    when, result = _measured
-    if time.monotonic() - when > MEASURED_FOR:
-        taken = sorted(_work() for _ in range(3))[1]
-        result = min(max(1.0, taken / REFERENCE_SECONDS), HIGHEST_LOAD)
-        _measured = (time.monotonic(), result)
-    return result
+    with _measuring:
+        when, result = _measured
+        if time.monotonic() - when > MEASURED_FOR:
+            taken = sorted(_work() for _ in range(3))[1]
+            result = min(max(1.0, taken / REFERENCE_SECONDS), HIGHEST_LOAD)
+            _measured = (time.monotonic(), result)
+        return result
 
 
 def load():
@@ -113,24 +115,37 @@ class Busiest:
     Samples are averaged over one second, because the number of runnable processes has short peaks.
     """
 
+    _lock = threading.Lock()
+    _open = []  # all of this process: one thread samples for them
+    _sampling = False
+
     def __init__(self):
         self.load = 1.0
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self):
-        self._thread.start()
+        with self._lock:
+            self._open.append(self)
+            if not Busiest._sampling:
+                Busiest._sampling = True
+                threading.Thread(target=self._sample, daemon=True).start()
         return self
 
     def __exit__(self, *_):
-        self._closed.set()
-        self._thread.join()
+        with self._lock:
+            self._open.remove(self)
 
-    def _sample(self):
+    @classmethod
+    def _sample(cls):
         average = load()
-        while not self._closed.wait(0.1):
+        while True:
+            time.sleep(0.1)  # fixed time: the interval of samples
             average += (load() - average) / 10
-            self.load = max(self.load, average)
+            with cls._lock:
+                for one in cls._open:
+                    one.load = max(one.load, average)
+                if not cls._open:
+                    cls._sampling = False
+                    return
 
     def stretched(self, limit):
         return limit * SLOWNESS * self.load
