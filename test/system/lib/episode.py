@@ -32,7 +32,7 @@ class Episode:
 
     def _settled_rules(self):
         """Waits for the last table of a change, which may be written after the first one serves clients."""
-        rules = pace.wait_unchanged(lambda: foreign.ruleset(self._trial.topology), quiet=0.2, seconds=20, every=0.1)
+        rules = pace.wait_unchanged(lambda: foreign.ruleset(self._trial.topology), quiet=0.2, seconds=20, every=0.25)
         self._trial.require(rules is not None, "rules never stop changing")
         return rules or ""
 
