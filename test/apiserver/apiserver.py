@@ -111,8 +111,8 @@ async def run(options):
     await listener.stop()
 
 
-def main():
-    options = parse_options(sys.argv[1:])
+def main(arguments):
+    options = parse_options(arguments)
     try:
         asyncio.run(run(options))
     except (OSError, RuntimeError) as error:
@@ -122,4 +122,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,13 +10,11 @@ import itertools
 import json
 import os
 import ssl
-import subprocess
-import sys
 import threading
 import time
 
 from . import addresses as a
-from . import netns_http, objects, pace, shared_certificates, shell
+from . import forked, netns_http, objects, pace, shared_certificates, shell
 
 PORT = 6443
 FIRST_VERSION = 100_000  # resource version of the first start; the second starts at twice that, and so on
@@ -168,12 +166,9 @@ class ApiSource:
     def _start(self):
         if os.path.exists(self._ready_file):
             os.unlink(self._ready_file)
-        with open(self._log_path, "ab") as log:
-            self._process = self._topology.start(
-                "node2", sys.executable, self._programs.apiserver, "--listen", f"0.0.0.0:{PORT}",
-                "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
-                "--first-resource-version", str(FIRST_VERSION * next(self._starts)),
-                "--ready-file", self._ready_file, stdout=log, stderr=subprocess.STDOUT)
+        self._process = forked.Server(self._programs.apiserver, self._topology.namespace("node2"), self._log_path, [
+            "--listen", f"0.0.0.0:{PORT}", "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
+            "--first-resource-version", str(FIRST_VERSION * next(self._starts)), "--ready-file", self._ready_file])
         shell.wait_ready(self._process, self._ready_file, f"the API server (see {self._log_path})")
         self._connection = None
 

@@ -17,7 +17,7 @@ class Programs:
         self.sluicectl = None if daemon else self._find("sluicectl")
         self._plugin_dir = plugin_dir
         self.swaptraffic = self.tool("swaptraffic")
-        self.apiserver = os.path.join(source_root(), "test", "apiserver", "apiserver.py")
+        self.apiserver = os.path.join(source_root(), "test", "apiserver", "forks.py")
 
     def _find(self, name):
         for folder in ("core", "test/tools", ""):
