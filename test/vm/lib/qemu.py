@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 
+from . import clock
 from .failure import Failure
 
 PROGRAM = "qemu-system-x86_64"
@@ -15,16 +16,13 @@ PROGRAM = "qemu-system-x86_64"
 # and keeps a second set of translated addresses for SMAP.
 PROCESSORS = {"kvm": "host", "tcg": "max,-erms,-la57,-smap"}
 ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
-# The counter of an emulated processor is right, but its frequency is found by trying at boot: on a busy host a clock made
-# of it was seen to run at twice the speed. That of the emulated HPET is known, and it costs no more than a microsecond.
-CLOCKS = {"kvm": "", "tcg": "clocksource=hpet "}
 # Watchdogs of the kernel are off, because they take a slow machine for a hung one and distrust its clocks. An oops ends the
 # machine, because no later result is reliable. With norandmaps each process has a library at the same address, so that the
 # emulator translates its code once instead of once per process, which halves the processor time. Security modules, hardening and
 # self-tests of ciphers only cost, as no test depends on them.
 KERNEL_WORDS = ("console=ttyS0 quiet loglevel=5 panic=-1 oops=panic mitigations=off nokaslr norandmaps tsc=reliable no_timer_check "
                 "nowatchdog init_on_alloc=0 rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on audit=0 "
-                "lsm=capability randomize_kstack_offset=off hardened_usercopy=off cryptomgr.notests")
+                "lsm=capability randomize_kstack_offset=off hardened_usercopy=off cryptomgr.notests psi=0")
 # Accounting of memory by control group costs, too. A node of a cluster, whose kubelet needs it, and systemd have it.
 WITHOUT_MEMORY_GROUPS = "cgroup_disable=memory "
 
@@ -41,8 +39,17 @@ def command(accelerator, cpus, memory, kernel, image, words):
         "-smp", str(cpus), "-m", f"{memory}M",
         "-object", f"memory-backend-memfd,id=memory,size={memory}M,share=on", "-numa", "node,memdev=memory",
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-        "-kernel", kernel.image, "-initrd", image, "-append", f"{KERNEL_WORDS} {CLOCKS[accelerator]}{words}",
+        "-kernel", kernel.image, "-initrd", image, "-append", f"{KERNEL_WORDS} {_clock(accelerator)}{words}",
     ]
+
+
+def _clock(accelerator):
+    """An emulated machine uses the counter of its processor as its clock, which programs read without a system call, if its frequency
+    is known; otherwise the emulated HPET, which is slow: each reading is one of a device."""
+    if accelerator == "kvm":
+        return ""
+    frequency = clock.frequency_khz()
+    return f"clocksource=tsc tsc_early_khz={frequency} " if frequency else "clocksource=hpet "
 
 
 def network(tap):
