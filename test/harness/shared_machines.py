@@ -49,7 +49,7 @@ def run_words(run, kernel, limit, console_file, *results):
     """The command line of test/vm/run up to the command inside."""
     folders = (word for one in results for word in ("--results", one))
     return [run.test("harness/with_plugins.sh"), run.build, plugins(run), "python3", run.test("vm/run"), "--builddir", run.build,
-            "--kernel", kernel, "--limit", str(limit), *folders, "--console", console_file, "--"]
+            "--kernel", kernel, "--limit", str(limit), "--resident", *folders, "--console", console_file, "--"]
 
 
 def plugins(run):

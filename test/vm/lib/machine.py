@@ -19,7 +19,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 
 import pace  # noqa: E402
 
-from . import qemu, sharing  # noqa: E402
+from . import qemu, resident, sharing  # noqa: E402
 from .failure import LIMIT_STATUS, STATUS  # noqa: E402
 from .trouble import TROUBLE  # noqa: E402
 
@@ -84,6 +84,9 @@ class Machine:
         self._put("command", f"{exports}cd {shlex.quote(directory)} || exit 125\nexec {shlex.join(command)}{one}\n")
         self._put("results", "".join(f"{folder}\n" for folder in results))
         self._put("modules", self._kernel.modules + "\n")
+        copied = resident.files(self._wanted.builddir, self._kernel.modules) if self._wanted.resident else ([], [])
+        for name, paths in zip(("resident", "resident-links"), copied):
+            self._put(name, "".join(f"{path}\n" for path in paths))
         self._put("tap", self._wanted.tap or "")
         self._put("system", os.path.abspath(self._wanted.systemd) if self._wanted.systemd else "")
         shutil.copy(os.path.join(GUEST, "session"), self._job)
