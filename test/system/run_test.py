@@ -1,14 +1,19 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which cases, and with which parameters, the forms of run.py select (TAP). Nothing is started."""
+"""Tests which cases, and with which parameters, the forms of run.py select, and what it removes first (TAP). Nothing is started."""
 
+import os
 import sys
+import tempfile
+from unittest import mock
 
 sys.dont_write_bytecode = True
 
 import run  # noqa: E402
-from lib import cases  # noqa: E402
+from lib import cases, topology  # noqa: E402
+
+NO_PROCESS = 1 << 22  # the kernel's ids of processes are lower
 
 
 def taken(*words):
@@ -19,7 +24,18 @@ def taken(*words):
             for one in cases.registered() if run.chosen(one, wanted)}
 
 
+def survives(environment):
+    """Whether files of a run that has ended are kept."""
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tempfile, "tempdir", folder), \
+            mock.patch.dict(os.environ, environment):
+        place = tempfile.mkdtemp(prefix=f"{topology.SCRATCH}{NO_PROCESS}-")
+        topology.remove_leftovers()
+        return os.path.exists(place)
+
+
 def tests():
+    yield "files of a run that was killed are removed", ["they are there"] if survives({"SLUICE_VM": ""}) else []
+    yield "a virtual machine does not remove what it sees of runs on its host", [] if survives({"SLUICE_VM": "6.1"}) else ["they are gone"]
     run.load_cases()
     new, old = taken("--short"), taken("--short", "--iptables", "legacy")
     omitted = {one for one in new if one not in old and "legacy" in one.variants}
