@@ -15,7 +15,8 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/sluice-sanitizers-XXXXXX") || exit 99
 trap 'rm -rf "$scratch"' EXIT
 variable() { sed -n "s/^$1 = //p" "$build/Makefile"; }
 compiler=$(variable CXX)
-flags="$(variable CPPFLAGS) $(variable CXXFLAGS) $(variable SLUICE_SANITIZER_FLAGS) $(variable SLUICE_SANITIZER_CPPFLAGS)"
+# In the order of the build, where a later flag switches checks of an earlier one off.
+flags="$(variable CPPFLAGS) $(variable SLUICE_SANITIZER_CPPFLAGS) $(variable SLUICE_SANITIZER_FLAGS) $(variable CXXFLAGS)"
 
 # run_bug NAME: the reports are in $scratch/NAME afterwards.
 run_bug() {
