@@ -4,7 +4,7 @@
 
 import os
 
-from parts_build import BUILD, FILLER_WEIGHT, INSTALL, PLAIN, PROGRAMS, READY, TREE
+from parts_build import BUILD, FILLER_WEIGHT, INSTALL, PLAIN, PROGRAMS, READY, TOOLS, TREE
 from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
