@@ -42,7 +42,7 @@ if [ -n "$installed" ]; then
     "${CXX:-g++}" -std=c++20 -pthread -o "$echo_tool" "$src"/test/tools/netecho*.cpp
   fi
 else
-  step "Building (the first time takes about three minutes on two processors)"
+  step "Building (the first time takes three to five minutes on two processors)"
   "$src/packaging/install-deps.sh" build demo
   # Of the tools of the conformance kit, the demo needs one.
   SLUICE_MAKE_VARIABLES="conformanceexec_PROGRAMS=test/tools/netecho" "$src/packaging/build.sh" "$build"

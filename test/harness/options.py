@@ -10,7 +10,8 @@ from settings import SOURCE, Settings
 
 DESCRIPTION = f"""\
 Runs every test, from a fresh clone on: installs what tests need, builds with warnings as errors, runs the
-steps of all parts side by side and adds up their results. Takes about half an hour on two processors.
+steps of all parts side by side and adds up their results. Takes half an hour to three quarters on
+two processors.
 Needs root, because system tests make network namespaces; --part lint and --part conformance alone need
 neither root nor a build and take 10 seconds.
 
