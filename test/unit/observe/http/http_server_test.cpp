@@ -51,6 +51,7 @@ class HttpServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(absolute_target);
   CPPUNIT_TEST(body_of_a_request);
   CPPUNIT_TEST(head_has_the_length_and_no_body);
+  CPPUNIT_TEST(version_and_connection_are_those_of_the_request);
   CPPUNIT_TEST(unspecified_address_listens_in_both_families);
   CPPUNIT_TEST(specific_address_listens_only_there);
   CPPUNIT_TEST(bind_failure_is_reported_once_and_retried);
@@ -116,6 +117,23 @@ class HttpServerTest : public CppUnit::TestFixture {
     client.send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n");
     CPPUNIT_ASSERT(holds(client.answer(true), "\r\nContent-Length: 10\r\n"));
     expect("GET|/|||", body(client.get()));
+  }
+
+  void version_and_connection_are_those_of_the_request() {
+    const std::string fields = " 404 Not Found\r\nContent-Type: text/x-test\r\nX-Own: yes\r\nContent-Length: 8\r\n";
+    const std::uint16_t port = start();
+    const auto answer = [](Client& client, const std::string& request) {
+      client.send(request);
+      return client.answer();
+    };
+    Client new_client(port);
+    expect("HTTP/1.1" + fields + "\r\nGET|/|||", answer(new_client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    expect("HTTP/1.1" + fields + "Connection: close\r\n\r\nGET|/|||",
+           answer(new_client, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    Client old_client(port);
+    const std::string kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    for (int i = 0; i < 2; ++i) expect("HTTP/1.0" + fields + "Connection: keep-alive\r\n\r\nGET|/|||", answer(old_client, kept));
+    expect("HTTP/1.0" + fields + "Connection: close\r\n\r\nGET|/|||", answer(old_client, "GET / HTTP/1.0\r\n\r\n"));
   }
 
   void unspecified_address_listens_in_both_families() {
