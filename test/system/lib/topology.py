@@ -261,8 +261,8 @@ def _set_sysctls(values):
 
 
 def remove_leftovers():
-    """Removes namespaces and files of runs that were killed. A virtual machine (test/vm) has none; it sees the files of its host, whose
-    processes it does not see. Removing those, thousands while the host runs tests, took it a minute and virtiofsd all descriptors."""
+    """Removes namespaces and files of runs that were killed. A virtual machine (test/vm) has none. It sees the files of its host, but
+    not the processes that use them, and would remove them."""
     if os.environ.get("SLUICE_VM"):
         return
     names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
