@@ -4,6 +4,7 @@
 // The extensions of a backend, as base classes beside sdk::BackendBase: the do_… methods may throw.
 #pragma once
 
+#include "plugins/common/inspection/rows.hpp"
 #include "plugins/common/inspection/service_line.hpp"
 #include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
@@ -48,10 +49,28 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
   abi::Code inspect(const abi::InspectionQuery* query, abi::InspectionSink* sink, abi::Error* error) noexcept final {
     return sdk::guarded(error, [&] {
       const abi::InspectionQuery wanted = sdk::read(query);
-      if (wanted.kind != abi::InspectionKind::kInspectFrontends) {
-        throw sdk::Failure(abi::Code::kUnsupported, {}, "this kind of inspection is not supported");
+      const std::string_view name = sdk::text(wanted.name);
+      switch (wanted.kind) {
+        case abi::InspectionKind::kInspectFrontends:
+          return answer(name).deliver(*sink);
+        case abi::InspectionKind::kInspectCounters: {
+          inspection::CounterRows rows(name);
+          do_count(rows);
+          return rows.deliver(*sink);
+        }
+        case abi::InspectionKind::kInspectDrift: {
+          inspection::DriftRows rows(name);
+          do_find_drift(rows);
+          return rows.deliver(*sink);
+        }
+        case abi::InspectionKind::kInspectExplanation: {
+          if (wanted.packet == nullptr) throw sdk::Failure(abi::Code::kInvalid, {}, "an explanation needs a packet");
+          inspection::Explanation steps(packet(sdk::read(wanted.packet)));
+          do_explain(steps);
+          return steps.deliver(*sink);
+        }
       }
-      answer(sdk::text(wanted.name)).deliver(*sink);
+      refuse_kind();
     });
   }
 
@@ -59,7 +78,11 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
   explicit InspectionBase(abi::Family family) : inspected_family_(family) {}
   ~InspectionBase() = default;
 
+  // All read the kernel and change nothing. They throw sdk::Failure.
   virtual void do_inspect(inspection::Answer& answer) = 0;
+  virtual void do_count(inspection::CounterRows&) { refuse_kind(); }
+  virtual void do_find_drift(inspection::DriftRows&) { refuse_kind(); }
+  virtual void do_explain(inspection::Explanation&) { refuse_kind(); }
   // Null for the id of another extension.
   void* inspection_extension(std::string_view id) {
     if (id == abi::kInspection) return static_cast<abi::Inspection*>(this);
@@ -71,6 +94,18 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
     inspection::Answer made(name, inspected_family_);
     do_inspect(made);
     return made;
+  }
+  [[noreturn]] static void refuse_kind() {
+    throw sdk::Failure(abi::Code::kUnsupported, {}, "this kind of inspection is not supported");
+  }
+  inspection::Packet packet(const abi::InspectedPacket& from) const {
+    return {inspected_family_,
+            from.client,
+            from.address,
+            from.port,
+            from.protocol,
+            (from.flags & abi::kPacketOfNode) != 0,
+            (from.flags & abi::kPacketOfPod) != 0};
   }
 
   const abi::Family inspected_family_;

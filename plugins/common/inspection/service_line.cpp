@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "lib/text.hpp"
+#include "plugins/common/inspection/rows.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
@@ -69,6 +70,17 @@ Otherwise dropped(Remarks remarks) {
   return {abi::kInspectedDropped, "dropped, no endpoints on this node", std::move(remarks)};
 }
 
+abi::InspectedTarget flat_target(const Target& from, std::deque<std::string>& texts) {
+  abi::InspectedTarget made{};
+  made.address = from.address;
+  made.port = from.port;
+  if (!from.object.empty()) made.flags |= abi::kTargetUnknown;
+  if (from.draining) made.flags |= abi::kTargetDraining;
+  made.object = sdk::view(from.object);
+  if (!from.remarks.empty()) made.remarks = sdk::view(texts.emplace_back(lib::joined(from.remarks)));
+  return made;
+}
+
 Row::Row(const ServiceLine& line, abi::Family family) : family_(family) {
   row_.key = sdk::parse_service_port_name(line.service_port, line.place.protocol);
   if (line.service_port.empty()) row_.flags |= abi::kInspectedNotWanted;
@@ -98,16 +110,7 @@ Row::Row(const ServiceLine& line, abi::Family family) : family_(family) {
 
 abi::InspectedTargets Row::flat(const Targets& from, std::vector<abi::InspectedTarget>& to) {
   to.reserve(from.list.size());
-  for (const Target& one : from.list) {
-    abi::InspectedTarget made{};
-    made.address = one.address;
-    made.port = one.port;
-    if (!one.object.empty()) made.flags |= abi::kTargetUnknown;
-    if (one.draining) made.flags |= abi::kTargetDraining;
-    made.object = sdk::view(one.object);
-    made.remarks = joined(one.remarks);
-    to.push_back(made);
-  }
+  for (const Target& one : from.list) to.push_back(flat_target(one, texts_));
   return {sdk::array(to.data(), to.size()), sdk::view(from.instead), joined(from.remarks)};
 }
 
@@ -117,11 +120,7 @@ abi::StringView Row::joined(const Remarks& remarks) {
 
 std::string Row::text() const { return sdk::inspection_line(row_, family_); }
 
-bool Answer::wants(std::string_view service_port) const noexcept {
-  if (name_.empty()) return true;
-  if (!service_port.starts_with(name_)) return false;
-  return service_port.size() == name_.size() || service_port[name_.size()] == ':';
-}
+bool Answer::wants(std::string_view service_port) const noexcept { return belongs_to(service_port, name_); }
 
 void Answer::add(ServiceLine line) {
   if (!wants(line.service_port)) return;

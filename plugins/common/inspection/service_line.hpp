@@ -54,6 +54,8 @@ struct Target {
   Remarks remarks{};
   bool draining = false;
 };
+// Refers to `from` and `texts`, to which it adds.
+abi::InspectedTarget flat_target(const Target& from, std::deque<std::string>& texts);
 
 // abi::InspectedTargets.
 struct Targets {
