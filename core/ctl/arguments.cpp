@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "lib/number.hpp"
+#include "lib/text.hpp"
 
 namespace sluice::ctl {
 namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* kCommands = "status, services, reload, help";
 constexpr std::chrono::hours kLongestTimeout{24};
 
 // "90s", "10m", "1h".
@@ -37,24 +37,63 @@ constexpr std::array kOptions = std::to_array<CtlOption>({
     {"output", 'o', "text|json|yaml",
      "Output format: text, or the reply of the daemon as JSON or YAML.", "text"},
     {"json", 0, "", "The same as --output json."},
-    {"family", 0, "4|6", "services: show one address family only."},
-    {"no-kernel", 0, "", "services: show the delivered state, without reading the kernel."},
+    {"family", 0, "4|6", "Show one address family only.", "", "", "services, counters, diff"},
+    {"no-kernel", 0, "", "Show the delivered state, without reading the kernel.", "", "", "services"},
+    {"endpoints", 0, "", "Show each endpoint, too, where the data plane counts its traffic.", "", "", "counters"},
+    {"from", 0, "CLIENT",
+     "Where the packet comes from: node (a process of this node), the address of a pod of this node, outside, or "
+     "outside:ADDRESS.", "node", "outside alone means an address for documentation.", "explain"},
     {"wait", 0, "TIME",
-     "status: wait until the rules of every address family are written, 1s to 24h; --wait alone means 2m.",
-     "", "Also waits for a daemon that does not run yet."},
-    {"timeout", 0, "TIME", "reload: maximum time to wait for the end of the reload, 1s to 24h.", "10m",
-     "If the timeout expires, the exit status is 1, and the reload continues."},
+     "Wait until the rules of every address family are written, 1s to 24h; --wait alone means 2m.",
+     "", "Also waits for a daemon that does not run yet.", "status"},
+    {"timeout", 0, "TIME", "Maximum time to wait for the end of the reload, 1s to 24h.", "10m",
+     "If the timeout expires, the exit status is 1, and the reload continues.", "reload"},
     {"version", 0, "", "Print the version and exit."},
     {"help", 'h', "", "Print this help and exit."},
 });
+
+constexpr std::array kAllCommands = std::to_array<CtlCommand>({
+    {"status", "",
+     "Show backend, source, last sync, reload and swap. Exit status 3 if rules are not written, or if the last attempt "
+     "failed."},
+    {"services", "[WHICH]",
+     "Show where the kernel sends packets for Services, and which endpoints are used. WHICH: NAMESPACE/NAME[:PORT], "
+     "NAMESPACE, NAME, IP, IP:PORT or :NODEPORT."},
+    {"counters", "[WHICH]",
+     "Show the traffic of Services that the data plane has counted. WHICH: NAMESPACE/NAME[:PORT], NAMESPACE or NAME."},
+    {"diff", "[WHICH]",
+     "Show where the kernel differs from what the backend wrote. WHICH as for counters. Exit status 1 if it differs, 2 "
+     "after an error."},
+    {"explain", "TARGET",
+     "Show what happens to a packet, step by step as the kernel has it. TARGET: IP:PORT[/PROTOCOL], :NODEPORT, or what "
+     "services takes."},
+    {"reload", "",
+     "Reload the configuration, and wait for the result. Exit status 1 if it failed, which keeps the running "
+     "configuration, or timed out."},
+    {"help", "", "Print this help."},
+});
 // clang-format on
+
+std::string command_names() {
+  return lib::joined(kAllCommands, ", ", [](const CtlCommand& command) { return std::string(command.name); });
+}
+
+// Whether `names`, "services, diff", contains `name`.
+bool lists(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    std::string_view one = lib::take_part(names, ',');
+    if (one.starts_with(' ')) one.remove_prefix(1);
+    if (one == name) return true;
+  }
+  return false;
+}
 
 po::options_description options() {
   po::options_description out("Options");
   for (const CtlOption& option : kOptions) {
     std::string name(option.name);
     if (option.letter != 0) name += std::string(",") + option.letter;
-    std::string help(option.help);
+    std::string help = (option.commands.empty() ? "" : std::string(option.commands) + ": ") + std::string(option.help);
     if (!option.shown_default.empty()) help += " (default " + std::string(option.shown_default) + ")";
     if (option.value_name.empty()) {
       out.add_options()(name.c_str(), help.c_str());
@@ -74,18 +113,57 @@ lib::Result<std::chrono::seconds> time_of(const po::variables_map& given, const 
   return *time;
 }
 
-lib::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
-                                          Arguments out) {
-  if (words.size() > 1) {
+// The first option that this command does not have.
+lib::Status check_options(const po::variables_map& given, const std::string& command) {
+  for (const CtlOption& option : kOptions) {
+    if (option.commands.empty() || given.count(std::string(option.name)) == 0) continue;
+    if (lists(option.commands, command)) continue;
+    const bool several = option.commands.find(',') != std::string_view::npos;
+    return lib::invalid("--" + std::string(option.name) + ": only " + (several ? "these commands have" : "the command ") +
+                        (several ? " it: " + std::string(option.commands) : std::string(option.commands) + " has it"));
+  }
+  return {};
+}
+
+lib::Status interpret_operand(const CtlCommand& command, const std::vector<std::string>& words, Arguments& out) {
+  const std::size_t most = command.operand.empty() ? 1 : 2;
+  if (words.size() > most) return lib::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
+  if (words.size() == 2) {
     out.query = words[1];
     if (out.query.empty())
-      return lib::invalid("services: an empty text is not a Service; omit it to list all Services");
+      return lib::invalid(out.command + ": an empty text is not a Service" +
+                          (command.operand.front() == '[' ? "; omit it to select all Services" : ""));
+  } else if (!command.operand.empty() && command.operand.front() != '[') {
+    return lib::invalid(out.command + ": " + std::string(command.operand) +
+                        " is missing, for example 10.96.0.1:443 or shop/cart");
   }
+  return {};
+}
+
+// The options that only some commands have.
+lib::Result<Arguments> interpret_options(const po::variables_map& given, Arguments out) {
   out.kernel = given.count("no-kernel") == 0;
-  if (given.count("family") == 0) return out;
-  const auto& family = given["family"].as<std::string>();
-  if (family != "4" && family != "6") return lib::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
-  out.family = family == "4" ? 4 : 6;
+  out.endpoints = given.count("endpoints") != 0;
+  if (given.count("family") != 0) {
+    const auto& family = given["family"].as<std::string>();
+    if (family != "4" && family != "6") return lib::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
+    out.family = family == "4" ? 4 : 6;
+  }
+  if (given.count("from") != 0) {
+    const auto client = parse_client(given["from"].as<std::string>());
+    if (!client) return client.status();
+    out.client = *client;
+  }
+  if (given.count("wait") != 0) {
+    const auto wait = time_of(given, "wait");
+    if (!wait) return wait.status();
+    out.wait = *wait;
+  }
+  if (given.count("timeout") != 0) {
+    const auto timeout = time_of(given, "timeout");
+    if (!timeout) return timeout.status();
+    out.timeout = *timeout;
+  }
   return out;
 }
 
@@ -109,33 +187,15 @@ lib::Result<Arguments> interpret(const po::variables_map& given) {
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (words == std::vector<std::string>{"help"}) out.help = true;
   if (out.help || out.version) return out;
-  if (words.empty()) return lib::invalid(std::string("a command is missing; commands: ") + kCommands);
+  if (words.empty()) return lib::invalid("a command is missing; commands: " + command_names());
   out.command = words.front();
-  const bool services = out.command == "services";
-  const bool reload = out.command == "reload";
-  if (out.command != "status" && !services && !reload) {
-    return lib::invalid("unknown command '" + out.command + "'; commands: " + kCommands);
-  }
-  const std::size_t most = services ? 2 : 1;
-  if (words.size() > most) return lib::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
-  for (const char* option : {"family", "no-kernel"}) {
-    if (!services && given.count(option) != 0) {
-      return lib::invalid(std::string("--") + option + ": only the command services has it");
-    }
-  }
-  if (given.count("wait") != 0) {
-    if (out.command != "status") return lib::invalid("--wait: only the command status has it");
-    const auto wait = time_of(given, "wait");
-    if (!wait) return wait.status();
-    out.wait = *wait;
-  }
-  if (given.count("timeout") != 0) {
-    if (!reload) return lib::invalid("--timeout: only the command reload has it");
-    const auto timeout = time_of(given, "timeout");
-    if (!timeout) return timeout.status();
-    out.timeout = *timeout;
-  }
-  return services ? interpret_services(given, words, std::move(out)) : out;
+  const auto* const command = std::find_if(kAllCommands.begin(), kAllCommands.end(),
+                                           [&](const CtlCommand& one) { return one.name == out.command; });
+  if (command == kAllCommands.end())
+    return lib::invalid("unknown command '" + out.command + "'; commands: " + command_names());
+  if (const auto operand = interpret_operand(*command, words, out); !operand.ok()) return operand;
+  if (const auto options = check_options(given, out.command); !options.ok()) return options;
+  return interpret_options(given, std::move(out));
 }
 
 }  // namespace
@@ -165,20 +225,29 @@ lib::Result<Arguments> parse_arguments(const std::vector<std::string>& given_wor
 
 std::span<const CtlOption> ctl_options() { return kOptions; }
 
+std::span<const CtlCommand> ctl_commands() { return kAllCommands; }
+
 std::string usage() {
+  constexpr std::size_t kColumn = 24, kWidth = 100;
   std::ostringstream out;
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nShow the state of sluiced on this node, and reload its "
-         "configuration. "
-         "Needs root.\n\n"
-      << "Commands:\n  status                Show backend, source, last sync, reload and swap. Exit status 3 if rules "
-         "are not\n"
-      << "                        written, or if the last attempt failed.\n"
-      << "  services [WHICH]      Show where the kernel sends packets for Services, and which endpoints are used.\n"
-      << "                        WHICH: NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT or :NODEPORT.\n"
-      << "  reload                Reload the configuration, and wait for the result. Exit status 1 if it failed,\n"
-      << "                        which keeps the running configuration, or timed out.\n"
-      << "  help                  Print this help.\n\n"
-      << options();
+         "configuration. Needs root.\n\nCommands:\n";
+  for (const CtlCommand& command : kAllCommands) {
+    std::string line = "  " + std::string(command.name);
+    if (!command.operand.empty()) line += " " + std::string(command.operand);
+    line.resize(std::max(kColumn, line.size() + 1), ' ');
+    std::string_view rest = command.help;
+    while (!rest.empty()) {
+      const std::string word(lib::take_part(rest, ' '));
+      if (line.size() > kColumn && line.size() + 1 + word.size() > kWidth) {
+        out << line << "\n";
+        line.assign(kColumn, ' ');
+      }
+      line += (line.size() > kColumn ? " " : "") + word;
+    }
+    out << line << "\n";
+  }
+  out << "\n" << options();
   return out.str();
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ctl/explain_target.hpp"
 #include "lib/status.hpp"
 
 namespace sluice::ctl {
@@ -23,8 +24,17 @@ struct CtlOption {
   std::string_view help{};
   std::string_view shown_default{};
   std::string_view note{};  // for the manual page
+  std::string_view commands{};  // "services, diff": only these have it; empty: all
 };
 std::span<const CtlOption> ctl_options();
+
+// A command. `operand` is "[WHICH]" if it may be missing, and empty if there is none.
+struct CtlCommand {
+  std::string_view name;
+  std::string_view operand;
+  std::string_view help;
+};
+std::span<const CtlCommand> ctl_commands();
 
 enum class Output { text, json, yaml };
 
@@ -34,10 +44,15 @@ struct Arguments {
   std::string state_dir = "/run/sluice";
   std::string command;  // a known command, unless help or version is set
   Output output = Output::text;
+  // The operand of services, counters, diff and explain: "shop/cart", "172.30.0.41:80"; empty: all. The daemon parses it.
+  std::string query;
+  int family = 0;  // 4, 6; 0: both
   // For the command services.
-  std::string query;  // "shop/cart", "172.30.0.41:80"; empty: all. The daemon parses it
-  int family = 0;     // 4, 6; 0: both
   bool kernel = true;
+  // For the command counters.
+  bool endpoints = false;
+  // For the command explain.
+  Client client;
   // For the command status: how long to wait until all rules are written; nothing: do not wait.
   std::optional<std::chrono::seconds> wait;
   // For the command reload: how long to wait for its end.

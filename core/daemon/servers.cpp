@@ -8,6 +8,7 @@
 #include "core/observe/control/reload_command.hpp"
 #include "core/observe/metrics/process_statistics.hpp"
 #include "core/observe/services/command.hpp"
+#include "core/observe/services/inspect_command.hpp"
 
 namespace sluice::daemon {
 namespace {
@@ -28,6 +29,7 @@ Servers::Servers(const std::string& control_socket, const config::SettingsCell& 
   // Before the servers, which may start before the backend has started.
   reports_.metrics().set_scrape_source([this] { return state_.scrape_data(); });
   control_.on_slow("services", observe::ServicesCommand([this] { return state_.service_views(); }));
+  control_.on_slow("inspect", observe::InspectCommand([this] { return state_.service_views(); }));
 }
 
 void Servers::add_reloads(reload::Reloader& reloader) {

@@ -10,10 +10,10 @@
 #include "config.h"
 #include "core/base/log_messages.hpp"
 #include "core/plugin/codes.hpp"
+#include "core/plugin/row_sinks.hpp"
 #include "lib/text.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
-#include "sluice/sdk/inspection.hpp"
 #include "sluice/sdk/option_table.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -85,43 +85,6 @@ class LineList final : public abi::StringSink {
  private:
   std::vector<std::string> lines_;
   bool complete_ = true;
-};
-
-constexpr const char* kNoMemoryForServices = "out of memory while listing services";
-
-// The rows of an inspection, as text and on request as copies.
-class RowList final : public abi::InspectionSink {
- public:
-  RowList(abi::Family family, bool copies) : family_(family), copies_(copies) {}
-  ~RowList() = default;
-  std::int32_t add(abi::ArrayView rows) noexcept override {
-    try {
-      for (const abi::InspectedFrontend& row : sdk::range<abi::InspectedFrontend>(rows)) {
-        if (lines_.size() == kMost) {
-          problem_ = "more than " + std::to_string(kMost) + " frontends are too many to list; ask for one Service";
-          return 0;
-        }
-        lines_.push_back(one_line(sdk::inspection_line(row, family_)));
-        if (copies_) rows_.push_back(copy(row, family_));
-      }
-      return 1;
-    } catch (...) {
-      problem_ = kNoMemoryForServices;
-      return 0;
-    }
-  }
-  const std::string& problem() const { return problem_; }
-  std::vector<std::string> lines() && { return std::move(lines_); }
-  std::vector<InspectedFrontend> rows() && { return std::move(rows_); }
-
- private:
-  static constexpr std::size_t kMost = 500'000;
-
-  const abi::Family family_;
-  const bool copies_;
-  std::vector<std::string> lines_;
-  std::vector<InspectedFrontend> rows_;
-  std::string problem_;
 };
 
 class ClientList final : public abi::AffinitySink {
@@ -347,32 +310,83 @@ ClaimsOutcome BackendHandle::claims() {
   return claimed;
 }
 
-InspectionOutcome BackendHandle::services(const std::string& name, bool with_rows) {
-  InspectionOutcome inspected;
+InspectionOutcome BackendHandle::inspect(const InspectionRequest& request) {
+  InspectionOutcome out;
   // A request that was queued during a swap may come after retire().
   if (retires_) {
-    inspected.code = abi::Code::kRetry;
-    inspected.message = "the backend is retiring; try again";
-    return inspected;
+    out.code = abi::Code::kRetry;
+    out.message = "the backend is retiring; try again";
+    return out;
+  }
+  if (rows_ == nullptr) {
+    inspect_lines(request, out);
+    return out;
+  }
+  switch (request.kind) {
+    case abi::InspectionKind::kInspectFrontends: {
+      FrontendRows sink(family_, request.rows);
+      if (!inspect_rows(request, sink, out)) break;
+      out.lines = sink.take_lines();
+      out.rows = sink.take_rows();
+      break;
+    }
+    case abi::InspectionKind::kInspectCounters: {
+      KeyedRows<abi::InspectedCounters, InspectedCounters> sink(family_, request.wants);
+      if (inspect_rows(request, sink, out)) out.counters = sink.take();
+      break;
+    }
+    case abi::InspectionKind::kInspectDrift: {
+      KeyedRows<abi::InspectedDrift, InspectedDrift> sink(family_, request.wants);
+      if (inspect_rows(request, sink, out)) out.drift = sink.take();
+      break;
+    }
+    case abi::InspectionKind::kInspectExplanation: {
+      StepRows sink(family_);
+      if (!inspect_rows(request, sink, out)) break;
+      out.steps = sink.take();
+      if (has_one_verdict(out.steps)) break;
+      out.code = abi::Code::kInternal;
+      out.message = "the explanation of the backend does not end with its only verdict";
+      break;
+    }
+  }
+  return out;
+}
+
+// For a backend that has abi::Inspection only.
+void BackendHandle::inspect_lines(const InspectionRequest& request, InspectionOutcome& out) {
+  if (request.kind != abi::InspectionKind::kInspectFrontends) {
+    out.code = abi::Code::kUnsupported;
+    out.message = "the backend lists frontends only";
+    return;
   }
   LineList lines;
-  RowList rows(family_, with_rows);
+  static_cast<Outcome&>(out) = timed_call(Call::services, [&](abi::Error* error) {
+    return inspection_->services(sdk::view(request.name), &lines, error);
+  });
+  if (out.ok() && !lines.complete()) {
+    out.code = abi::Code::kRetry;
+    out.message = kNoMemoryForInspection;
+  }
+  if (out.ok()) out.lines = std::move(lines).take();
+}
+
+template <class Sink>
+bool BackendHandle::inspect_rows(const InspectionRequest& request, Sink& sink, InspectionOutcome& out) {
   abi::InspectionQuery query{};
   query.struct_size = sizeof(query);
-  query.kind = abi::InspectionKind::kInspectFrontends;
-  query.name = sdk::view(name);
-  static_cast<Outcome&>(inspected) = timed_call(rows_ != nullptr ? Call::inspect : Call::services, [&](abi::Error* error) {
-    return rows_ != nullptr ? rows_->inspect(&query, &rows, error)
-                            : inspection_->services(query.name, &lines, error);
-  });
-  if (inspected.ok() && (!lines.complete() || !rows.problem().empty())) {
-    inspected.code = abi::Code::kRetry;
-    inspected.message = rows.problem().empty() ? kNoMemoryForServices : rows.problem();
+  query.kind = request.kind;
+  query.name = sdk::view(request.name);
+  abi::InspectedPacket packet = request.packet;
+  packet.struct_size = sizeof(packet);
+  if (request.kind == abi::InspectionKind::kInspectExplanation) query.packet = &packet;
+  static_cast<Outcome&>(out) =
+      timed_call(Call::inspect, [&](abi::Error* error) { return rows_->inspect(&query, &sink, error); });
+  if (out.ok() && !sink.problem().empty()) {
+    out.code = abi::Code::kRetry;
+    out.message = sink.problem();
   }
-  if (!inspected.ok()) return inspected;
-  inspected.lines = rows_ != nullptr ? std::move(rows).lines() : std::move(lines).take();
-  inspected.rows = std::move(rows).rows();
-  return inspected;
+  return out.ok();
 }
 
 Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/inspected_frontend.hpp"
+#include "core/plugin/inspected_rows.hpp"
 #include "core/plugin/loader.hpp"
 #include "lib/clock.hpp"
 #include "lib/status.hpp"
@@ -49,10 +51,25 @@ struct ClaimsOutcome : Outcome {
   std::vector<std::string> claims;  // sorted, without duplicates
 };
 
+// A question to abi::Inspection or abi::InspectionRows.
+struct InspectionRequest {
+  std::string name{};  // "shop/cart" or "shop/cart:http"; empty: everything
+  // kInspectFrontends: whether rows are wanted beside the lines.
+  bool rows = false;
+  abi::InspectionKind kind = abi::InspectionKind::kInspectFrontends;
+  abi::InspectedPacket packet{};  // with kInspectExplanation
+  // Selects rows by namespace and name of their Service, which are empty for rows of none; null: all rows.
+  std::function<bool(const InspectedKey&)> wants{};
+};
+
+// Empty but for the kind that was requested.
 struct InspectionOutcome : Outcome {
-  std::vector<std::string> lines;  // readable text, in the order of the backend
+  std::vector<std::string> lines;  // of frontends: readable text, in the order of the backend
   // With the same indexes as `lines`, if they were requested and the backend has abi::InspectionRows; otherwise empty.
   std::vector<InspectedFrontend> rows;
+  std::vector<InspectedCounters> counters;
+  std::vector<InspectedDrift> drift;
+  std::vector<InspectedStep> steps;  // the last one has a verdict
 };
 
 struct BackendSettings {
@@ -97,11 +114,11 @@ class BackendHandle {
   ApplyOutcome apply(const abi::Transaction& transaction, const std::uint32_t* cancelled = nullptr);
   Outcome verify();
   ClaimsOutcome claims();
-  // Whether the backend supports services(). Any thread.
+  // Whether the backend supports inspect(). Any thread.
   bool inspectable() const { return inspection_ != nullptr || rows_ != nullptr; }
-  // Reads back the kernel state of a service ("shop/cart") or service port ("shop/cart:http"); of all if `name` is
-  // empty. After the first retire(), the answer is kRetry without a call of the backend. REQUIRES: inspectable()
-  InspectionOutcome services(const std::string& name, bool with_rows = false);
+  // Reads back the kernel state. kUnsupported: the backend cannot answer this kind. After the first retire(), the answer
+  // is kRetry without a call of the backend. REQUIRES: inspectable()
+  InspectionOutcome inspect(const InspectionRequest& request);
   // kRetry: the backend drains, or failed temporarily; call again within a second. `drain` is the remaining drain time.
   // A backend may return kRetry forever, even if `drain` is 0, so the caller must give up eventually.
   Outcome retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain);
@@ -125,6 +142,10 @@ class BackendHandle {
   class CallTimer;
   BackendHandle(std::shared_ptr<const Plugin> plugin, lib::Family family, HostObserver* observer, MetricSink* metrics,
                 const lib::Clock& clock, std::shared_ptr<BackendDescriptors> descriptors);
+  void inspect_lines(const InspectionRequest& request, InspectionOutcome& out);
+  // Returns out.ok().
+  template <class Sink>
+  bool inspect_rows(const InspectionRequest& request, Sink& sink, InspectionOutcome& out);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
   void assert_thread();

@@ -11,12 +11,20 @@ namespace {
 
 std::string line(abi::StringView from) { return one_line(sdk::text(from)); }
 
-InspectedTargets copy(const abi::InspectedTargets& from, abi::Family family) {
+}  // namespace
+
+InspectedTarget copy(const abi::InspectedTarget& from, abi::Family family) {
+  const bool known = !sdk::has(from, abi::kTargetUnknown);
+  return {known ? sdk::to_string(from.address, family) : std::string(), from.port, from.flags, line(from.object),
+          line(from.remarks)};
+}
+
+namespace {
+
+InspectedTargets copy_all(const abi::InspectedTargets& from, abi::Family family) {
   InspectedTargets out{{}, line(from.instead), line(from.remarks)};
   for (const abi::InspectedTarget& one : sdk::range<abi::InspectedTarget>(from.targets)) {
-    const bool known = !sdk::has(one, abi::kTargetUnknown);
-    out.targets.push_back({known ? sdk::to_string(one.address, family) : std::string(), one.port, one.flags,
-                           line(one.object), line(one.remarks)});
+    out.targets.push_back(copy(one, family));
   }
   return out;
 }
@@ -45,8 +53,8 @@ InspectedFrontend copy(const abi::InspectedFrontend& row, abi::Family family) {
   out.port = row.port;
   out.addresses = prefixes(row.addresses, family, true);
   out.affinity_seconds = row.affinity_seconds;
-  out.targets = copy(row.targets, family);
-  out.node_targets = copy(row.node_targets, family);
+  out.targets = copy_all(row.targets, family);
+  out.node_targets = copy_all(row.node_targets, family);
   out.otherwise = line(row.otherwise);
   out.source_ranges = prefixes(row.source_ranges, family, false);
   out.ranges_instead = line(row.ranges_instead);

@@ -50,6 +50,7 @@ struct InspectedFrontend {
 };
 
 // All texts are on one line.
+InspectedTarget copy(const abi::InspectedTarget& from, abi::Family family);
 InspectedFrontend copy(const abi::InspectedFrontend& row, abi::Family family);
 
 }  // namespace sluice::plugin

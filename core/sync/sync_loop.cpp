@@ -287,7 +287,7 @@ void SyncLoop::inspect_next() {
   if (inspections_.empty()) return;
   const Inspect inspection = std::move(inspections_.front());
   inspections_.pop_front();
-  if (inspection.wanted()) inspection.done(backend_->services(inspection.name, inspection.rows));
+  if (inspection.wanted()) inspection.done(backend_->inspect(inspection.request));
 }
 
 // Trigger times accumulate while applies fail, and come from annotations that tenants write. Their number is therefore

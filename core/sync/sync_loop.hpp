@@ -133,11 +133,10 @@ class SyncLoop final : private plugin::HostObserver {
   // [any thread, after a successful start] Whether the backend can read back kernel state.
   bool inspectable() const { return inspectable_; }
   struct Inspect {
-    std::string name;              // empty: everything
+    plugin::InspectionRequest request;
     std::function<bool()> wanted;  // called just before the inspection; false: the client has disconnected
     // [apply thread] Must not block. Not called if wanted() returns false or the loop ends.
     std::function<void(plugin::InspectionOutcome)> done;
-    bool rows = false;  // InspectionOutcome::rows are wanted
   };
   // [any thread] Inspects the backend between two runs. A run that is due comes first.
   // REQUIRES: inspectable()

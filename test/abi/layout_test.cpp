@@ -57,10 +57,20 @@ static_assert(is_at<OptionType>(&Option::value_type, offsetof(Option, value_type
 static_assert(is_at<std::uint32_t>(&Option::flags, offsetof(Option, flags), 36));
 static_assert(is_at<std::int64_t>(&Option::number, offsetof(Option, number), 40));
 
-static_assert(is_size(sizeof(InspectionQuery), 24) && alignof(InspectionQuery) == 8);
+static_assert(is_size(sizeof(InspectionQuery), 32) && alignof(InspectionQuery) == 8);
 static_assert(is_at<std::uint32_t>(&InspectionQuery::struct_size, offsetof(InspectionQuery, struct_size), 0));
 static_assert(is_at<InspectionKind>(&InspectionQuery::kind, offsetof(InspectionQuery, kind), 4));
 static_assert(is_at<StringView>(&InspectionQuery::name, offsetof(InspectionQuery, name), 8));
+static_assert(is_at<const InspectedPacket*>(&InspectionQuery::packet, offsetof(InspectionQuery, packet), 24));
+
+static_assert(is_size(sizeof(InspectedPacket), 48) && alignof(InspectedPacket) == 4);
+static_assert(is_at<std::uint32_t>(&InspectedPacket::struct_size, offsetof(InspectedPacket, struct_size), 0));
+static_assert(is_at<std::uint32_t>(&InspectedPacket::flags, offsetof(InspectedPacket, flags), 4));
+static_assert(is_at<Address>(&InspectedPacket::client, offsetof(InspectedPacket, client), 8));
+static_assert(is_at<Address>(&InspectedPacket::address, offsetof(InspectedPacket, address), 24));
+static_assert(is_at<std::uint16_t>(&InspectedPacket::port, offsetof(InspectedPacket, port), 40));
+static_assert(is_at<Protocol>(&InspectedPacket::protocol, offsetof(InspectedPacket, protocol), 42));
+static_assert(is_at<std::uint8_t[5]>(&InspectedPacket::reserved, offsetof(InspectedPacket, reserved), 43));
 
 static_assert(is_size(sizeof(InspectedTarget), 56) && alignof(InspectedTarget) == 8);
 static_assert(is_at<Address>(&InspectedTarget::address, offsetof(InspectedTarget, address), 0));
@@ -92,6 +102,39 @@ static_assert(is_at<StringView>(&InspectedFrontend::ranges_instead, offsetof(Ins
 static_assert(is_at<StringView>(&InspectedFrontend::ranges_remarks, offsetof(InspectedFrontend, ranges_remarks), 280));
 static_assert(is_at<StringView>(&InspectedFrontend::object, offsetof(InspectedFrontend, object), 296));
 static_assert(is_at<StringView>(&InspectedFrontend::remarks, offsetof(InspectedFrontend, remarks), 312));
+
+static_assert(is_size(sizeof(InspectedCounters), 152) && alignof(InspectedCounters) == 8);
+static_assert(is_at<ServicePortKey>(&InspectedCounters::key, offsetof(InspectedCounters, key), 0));
+static_assert(is_at<Address>(&InspectedCounters::address, offsetof(InspectedCounters, address), 56));
+static_assert(is_at<Address>(&InspectedCounters::target, offsetof(InspectedCounters, target), 72));
+static_assert(is_at<std::uint16_t>(&InspectedCounters::port, offsetof(InspectedCounters, port), 88));
+static_assert(is_at<std::uint16_t>(&InspectedCounters::target_port, offsetof(InspectedCounters, target_port), 90));
+static_assert(is_at<std::uint32_t>(&InspectedCounters::flags, offsetof(InspectedCounters, flags), 92));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::connections, offsetof(InspectedCounters, connections), 96));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::packets, offsetof(InspectedCounters, packets), 104));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::bytes, offsetof(InspectedCounters, bytes), 112));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::reply_packets, offsetof(InspectedCounters, reply_packets), 120));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::reply_bytes, offsetof(InspectedCounters, reply_bytes), 128));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::active_connections, offsetof(InspectedCounters, active_connections), 136));
+static_assert(is_at<std::uint64_t>(&InspectedCounters::refused, offsetof(InspectedCounters, refused), 144));
+
+static_assert(is_size(sizeof(InspectedDrift), 112) && alignof(InspectedDrift) == 8);
+static_assert(is_at<ServicePortKey>(&InspectedDrift::key, offsetof(InspectedDrift, key), 0));
+static_assert(is_at<DriftKind>(&InspectedDrift::kind, offsetof(InspectedDrift, kind), 56));
+static_assert(is_at<std::uint32_t>(&InspectedDrift::count, offsetof(InspectedDrift, count), 60));
+static_assert(is_at<StringView>(&InspectedDrift::object, offsetof(InspectedDrift, object), 64));
+static_assert(is_at<StringView>(&InspectedDrift::wanted, offsetof(InspectedDrift, wanted), 80));
+static_assert(is_at<StringView>(&InspectedDrift::found, offsetof(InspectedDrift, found), 96));
+
+static_assert(is_size(sizeof(InspectedStep), 96) && alignof(InspectedStep) == 8);
+static_assert(is_at<StringView>(&InspectedStep::object, offsetof(InspectedStep, object), 0));
+static_assert(is_at<StringView>(&InspectedStep::effect, offsetof(InspectedStep, effect), 16));
+static_assert(is_at<StringView>(&InspectedStep::remarks, offsetof(InspectedStep, remarks), 32));
+static_assert(is_at<ArrayView>(&InspectedStep::targets, offsetof(InspectedStep, targets), 48));
+static_assert(is_at<InspectedVerdict>(&InspectedStep::verdict, offsetof(InspectedStep, verdict), 72));
+static_assert(is_at<std::uint32_t>(&InspectedStep::flags, offsetof(InspectedStep, flags), 76));
+static_assert(is_at<std::uint64_t>(&InspectedStep::packets, offsetof(InspectedStep, packets), 80));
+static_assert(is_at<std::uint64_t>(&InspectedStep::bytes, offsetof(InspectedStep, bytes), 88));
 
 static_assert(is_size(sizeof(OptionSpec), 128) && alignof(OptionSpec) == 8);
 static_assert(is_at<StringView>(&OptionSpec::key, offsetof(OptionSpec, key), 0));
@@ -342,6 +385,9 @@ static_assert(static_cast<std::uint32_t>(ServiceType::kLoadBalancerService) == 3
 
 static_assert(std::is_same_v<std::underlying_type_t<InspectionKind>, std::uint32_t>);
 static_assert(static_cast<std::uint32_t>(InspectionKind::kInspectFrontends) == 1);
+static_assert(static_cast<std::uint32_t>(InspectionKind::kInspectCounters) == 2);
+static_assert(static_cast<std::uint32_t>(InspectionKind::kInspectDrift) == 3);
+static_assert(static_cast<std::uint32_t>(InspectionKind::kInspectExplanation) == 4);
 
 static_assert(std::is_same_v<std::underlying_type_t<InspectedTargetFlag>, std::uint16_t>);
 static_assert(kTargetUnknown == 0x1);
@@ -355,6 +401,39 @@ static_assert(kInspectedMasqueraded == 0x8);
 static_assert(kInspectedRejected == 0x10);
 static_assert(kInspectedDropped == 0x20);
 static_assert(kInspectedRestricted == 0x40);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedPacketFlag>, std::uint32_t>);
+static_assert(kPacketOfNode == 0x1);
+static_assert(kPacketOfPod == 0x2);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedCountersFlag>, std::uint32_t>);
+static_assert(kCountedFrontend == 0x1);
+static_assert(kCountedNodePort == 0x2);
+static_assert(kCountedTarget == 0x4);
+static_assert(kKnownConnections == 0x100);
+static_assert(kKnownPackets == 0x200);
+static_assert(kKnownBytes == 0x400);
+static_assert(kKnownReplyPackets == 0x800);
+static_assert(kKnownReplyBytes == 0x1000);
+static_assert(kKnownActive == 0x2000);
+static_assert(kKnownRefused == 0x4000);
+
+static_assert(std::is_same_v<std::underlying_type_t<DriftKind>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(DriftKind::kDriftMissing) == 1);
+static_assert(static_cast<std::uint32_t>(DriftKind::kDriftChanged) == 2);
+static_assert(static_cast<std::uint32_t>(DriftKind::kDriftExtra) == 3);
+static_assert(static_cast<std::uint32_t>(DriftKind::kDriftForeign) == 4);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedVerdict>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(InspectedVerdict::kContinues) == 0);
+static_assert(static_cast<std::uint32_t>(InspectedVerdict::kServed) == 1);
+static_assert(static_cast<std::uint32_t>(InspectedVerdict::kRejected) == 2);
+static_assert(static_cast<std::uint32_t>(InspectedVerdict::kDropped) == 3);
+static_assert(static_cast<std::uint32_t>(InspectedVerdict::kNotProxied) == 4);
+
+static_assert(std::is_same_v<std::underlying_type_t<InspectedStepFlag>, std::uint32_t>);
+static_assert(kStepCounted == 0x1);
+static_assert(kStepMasquerades == 0x2);
 
 static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
 static_assert(kFeatureIpv4 == 0x1);

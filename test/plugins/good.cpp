@@ -111,6 +111,54 @@ class Good final : public zoo::PlainBackend {
    private:
     const Good& good_;
   };
+  // With the option rows, which is their number.
+  class Rows final : public abi::InspectionRows {
+   public:
+    explicit Rows(const Good& good) : good_(good) {}
+    Code inspect(const abi::InspectionQuery* given, abi::InspectionSink* sink, Error* error) noexcept override {
+      return sdk::guarded(error, [&] {
+        const abi::InspectionQuery query = sdk::read(given);
+        const std::string rows = good_.options_.get("rows", "");
+        for (int number = 0; number < std::stoi(rows); ++number) {
+          if (!add(query, number, *sink)) return Code::kOk;
+        }
+        if (query.kind != abi::InspectionKind::kInspectExplanation) return Code::kOk;
+        abi::InspectedStep last{};
+        last.verdict = static_cast<abi::InspectedVerdict>(std::stoi(good_.options_.get("verdict", "1")));
+        sink->add(sdk::array(&last, 1));
+        return Code::kOk;
+      });
+    }
+
+   private:
+    static bool add(const abi::InspectionQuery& query, int number, abi::InspectionSink& sink) {
+      const std::string name = number % 2 == 0 ? "even" : "odd";
+      const abi::ServicePortKey key{sdk::view("shop"), sdk::view(name), {}, abi::Protocol::kUdp, {}};
+      if (query.kind == abi::InspectionKind::kInspectCounters) {
+        abi::InspectedCounters row{};
+        row.key = key;
+        row.connections = static_cast<std::uint64_t>(number);
+        return sink.add(sdk::array(&row, 1)) != 0;
+      }
+      if (query.kind == abi::InspectionKind::kInspectDrift) {
+        abi::InspectedDrift row{};
+        row.key = key;
+        row.kind = static_cast<abi::DriftKind>(number);
+        row.object = sdk::view("of\nkernel");
+        return sink.add(sdk::array(&row, 1)) != 0;
+      }
+      if (query.kind != abi::InspectionKind::kInspectExplanation) return true;
+      const abi::InspectedPacket packet = sdk::read(query.packet);
+      const std::string effect = std::to_string(packet.flags) + " " + std::to_string(packet.port) + " " +
+                                 sdk::to_string(packet.client, abi::Family::kIpv4) + " " +
+                                 sdk::to_string(packet.address, abi::Family::kIpv4);
+      abi::InspectedStep row{};
+      row.effect = sdk::view(effect);
+      return sink.add(sdk::array(&row, 1)) != 0;
+    }
+
+    const Good& good_;
+  };
   // Exports the imported bindings, one second older.
   class Remembered final : public abi::Affinity {
    public:
@@ -146,6 +194,7 @@ class Good final : public zoo::PlainBackend {
   };
   void* do_extension(std::string_view id) override {
     if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspected_);
+    if (id == abi::kInspectionRows && options_.has("rows")) return static_cast<abi::InspectionRows*>(&rows_);
     if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&remembered_);
     return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
   }
@@ -169,6 +218,7 @@ class Good final : public zoo::PlainBackend {
   std::uint64_t generation_ = 0;
   Prepared prepared_{*this};
   Inspected inspected_{*this};
+  Rows rows_{*this};
   Remembered remembered_;
 };
 

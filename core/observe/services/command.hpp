@@ -9,24 +9,12 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "core/observe/control/control_server.hpp"
-#include "core/snapshot/description.hpp"
-#include "core/sync/sync_loop.hpp"
-#include "lib/ip.hpp"
+#include "core/observe/services/gathering.hpp"
 
 namespace sluice::observe {
-
-// Sources of the answer for one family. The callbacks do nothing when the backend is gone.
-struct ServiceView {
-  lib::Family family = lib::Family::ipv4;
-  std::string backend;                                   // its id
-  std::function<void(sync::SyncLoop::Inspect)> inspect;  // empty: the backend cannot read the kernel
-  std::function<void(snapshot::DescribeRequest)> describe;
-  std::function<std::string()> in_progress;  // the running backend call, or empty
-};
 
 class ServicesCommand {
  public:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/observe/services/given_line.hpp"
+#include "core/observe/services/inspection_document.hpp"
 #include "core/observe/services/kernel_lines.hpp"
 #include "lib/protocol.hpp"
 #include "lib/text.hpp"
@@ -79,13 +80,7 @@ json endpoint_json(const ExplainedEndpoint& one, lib::Family family) {
 
 json targets_json(const plugin::InspectedTargets& from) {
   json targets = json::array();
-  for (const auto& one : from.targets) {
-    targets.push_back({{"address", one.address},
-                       {"port", one.port},
-                       {"object", one.object},
-                       {"draining", (one.flags & abi::kTargetDraining) != 0},
-                       {"remarks", one.remarks}});
-  }
+  for (const auto& one : from.targets) targets.push_back(target_json(one));
   return {{"endpoints", std::move(targets)}, {"instead", from.instead}, {"remarks", from.remarks}};
 }
 

@@ -218,7 +218,49 @@ T element(const ArrayView& array, std::uint64_t index) {
 
 class RowSink final : public InspectionSink {
  public:
+  explicit RowSink(InspectionKind kind) : kind_(kind) {}
   std::int32_t add(ArrayView rows) noexcept override {
+    if (kind_ == InspectionKind::kInspectFrontends) {
+      print_frontends(rows);
+    } else if (kind_ == InspectionKind::kInspectCounters) {
+      print_counters(element<InspectedCounters>(rows, 0));
+    } else if (kind_ == InspectionKind::kInspectDrift) {
+      print_drift(element<InspectedDrift>(rows, 0));
+    } else {
+      print_step(element<InspectedStep>(rows, 0));
+    }
+    return 1;
+  }
+
+ private:
+  static void print_counters(const InspectedCounters& row) {
+    print("since 1: counters " + key(row.key) + " " + number(row.address.bytes[0]) + ":" + number(row.port) + " " +
+          number(row.target.bytes[0]) + ":" + number(row.target_port) + ", flags " + number(row.flags) + ", " +
+          number(row.connections) + " " + number(row.packets) + " " + number(row.bytes) + " " +
+          number(row.reply_packets) + " " + number(row.reply_bytes) + " " + number(row.active_connections) + " " +
+          number(row.refused));
+#ifdef SKEW_NEXT
+    print("next: counters " + number(row.next_inspectedcounters));
+#endif
+  }
+  static void print_drift(const InspectedDrift& row) {
+    print("since 1: drift " + key(row.key) + " " + number(static_cast<std::uint32_t>(row.kind)) + ", " +
+          number(row.count) + " " + text(row.object) + ": " + text(row.wanted) + ", " + text(row.found));
+#ifdef SKEW_NEXT
+    print("next: drift " + number(row.next_inspecteddrift));
+#endif
+  }
+  static void print_step(const InspectedStep& row) {
+    const auto target = element<InspectedTarget>(row.targets, 0);
+    print("since 1: step " + text(row.object) + ": " + text(row.effect) + " (" + text(row.remarks) + "), target " +
+          number(target.address.bytes[0]) + ":" + number(target.port) + ", verdict " +
+          number(static_cast<std::uint32_t>(row.verdict)) + ", flags " + number(row.flags) + ", " + number(row.packets) +
+          " " + number(row.bytes));
+#ifdef SKEW_NEXT
+    print("next: step " + number(row.next_inspectedstep));
+#endif
+  }
+  static void print_frontends(ArrayView rows) {
     for (std::uint64_t i = 0; i < rows.count; ++i) {
       const auto row = element<InspectedFrontend>(rows, i);
       print("since 1: row " + key(row.key) + " " + number(row.address.bytes[0]) + ":" + number(row.port) + ", flags " +
@@ -236,8 +278,9 @@ class RowSink final : public InspectionSink {
       print("next: row " + number(row.next_inspectedfrontend));
 #endif
     }
-    return 1;
   }
+
+  const InspectionKind kind_;
 };
 
 void print_declarations(const PluginEntry& entry) {
@@ -382,11 +425,24 @@ void serve(Backend& backend) {
   }
 #if SKEW_MINOR >= 1
   if (auto* inspection = static_cast<InspectionRows*>(backend.extension(view(kInspectionRows)))) {
-    InspectionQuery query = sized<InspectionQuery>();
-    query.kind = InspectionKind::kInspectFrontends;
-    query.name = view("shop/cart");
-    RowSink rows;
-    print("since 1: inspect " + number(static_cast<std::uint32_t>(inspection->inspect(&query, &rows, &error))));
+    InspectedPacket packet = sized<InspectedPacket>();
+    packet.flags = kPacketOfPod;
+    packet.client.bytes[0] = 10;
+    packet.address.bytes[0] = 172;
+    packet.port = 80;
+    packet.protocol = Protocol::kUdp;
+#ifdef SKEW_NEXT
+    packet.next_inspectedpacket = 36;
+#endif
+    for (const auto kind : {InspectionKind::kInspectFrontends, InspectionKind::kInspectCounters,
+                            InspectionKind::kInspectDrift, InspectionKind::kInspectExplanation}) {
+      InspectionQuery query = sized<InspectionQuery>();
+      query.kind = kind;
+      query.name = view("shop/cart");
+      if (kind == InspectionKind::kInspectExplanation) query.packet = &packet;
+      RowSink rows(kind);
+      print("since 1: inspect " + number(static_cast<std::uint32_t>(inspection->inspect(&query, &rows, &error))));
+    }
   }
 #endif
   ClientSink sink;

@@ -47,7 +47,8 @@ for wanted in "types.hpp next_error" "types.hpp next_option" "service.hpp next_f
   "service.hpp next_serviceport" "service.hpp kNextKind" "service.hpp kNextFlag" "node.hpp next_nodefacts" \
   "transaction.hpp next_transaction" "transaction.hpp next_applyresult" "backend.hpp next_handover" \
   "entry.hpp next_createargs" "entry.hpp next_pluginentry" "affinity.hpp next_affinityclient" \
-  "inspection.hpp next_inspectedfrontend"; do
+  "inspection.hpp next_inspectedfrontend" "inspection.hpp next_inspectedpacket" \
+  "inspection.hpp next_inspectedcounters" "inspection.hpp next_inspecteddrift" "inspection.hpp next_inspectedstep"; do
   grep -q "${wanted#* }" "$2/sluice/abi/${wanted% *}" || {
     echo "adapt next.sh to the headers: there is no $wanted"
     exit 1

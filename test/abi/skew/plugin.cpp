@@ -367,10 +367,74 @@ Code Lines::services(StringView name, StringSink* lines, Error*) noexcept {
 }
 
 #if SKEW_MINOR >= 1
+StringView literal(const char* of) { return {of, std::strlen(of)}; }
+
+std::int32_t add_counters(InspectionSink& sink) {
+  InspectedCounters row{};
+  row.key = {literal("shop"), literal("cart"), literal("http"), Protocol::kTcp, {}};
+  row.address.bytes[0] = 172;
+  row.target.bytes[0] = 10;
+  row.port = 80;
+  row.target_port = 8080;
+  row.flags = kCountedTarget | kKnownRefused;
+  row.connections = 1;
+  row.packets = 2;
+  row.bytes = 3;
+  row.reply_packets = 4;
+  row.reply_bytes = 5;
+  row.active_connections = 6;
+  row.refused = 7;
+#ifdef SKEW_NEXT
+  row.next_inspectedcounters = 37;
+#endif
+  return sink.add({&row, 1, sizeof(row), 0});
+}
+
+std::int32_t add_drift(InspectionSink& sink) {
+  InspectedDrift row{};
+  row.key = {literal("shop"), literal("cart"), literal("http"), Protocol::kTcp, {}};
+  row.kind = DriftKind::kDriftExtra;
+  row.count = 2;
+  row.object = literal("rule");
+  row.wanted = literal("this");
+  row.found = literal("that");
+#ifdef SKEW_NEXT
+  row.next_inspecteddrift = 38;
+#endif
+  return sink.add({&row, 1, sizeof(row), 0});
+}
+
+std::int32_t add_step(const InspectedPacket& packet, InspectionSink& sink) {
+  InspectedTarget target{};
+  target.address = packet.client;
+  target.port = packet.port;
+  InspectedStep row{};
+  row.object = literal("chain");
+  row.effect = literal("serves");
+  row.remarks = literal("once");
+  row.targets = {&target, 1, sizeof(target), 0};
+  row.verdict = InspectedVerdict::kServed;
+  row.flags = kStepCounted | packet.flags;
+  row.packets = packet.address.bytes[0];
+  row.bytes = static_cast<std::uint64_t>(packet.protocol);
+#ifdef SKEW_NEXT
+  row.next_inspectedstep = 39;
+#endif
+  return sink.add({&row, 1, sizeof(row), 0});
+}
+
 Code Rows::inspect(const InspectionQuery* given, InspectionSink* sink, Error*) noexcept {
-  const auto literal = [](const char* of) { return StringView{of, std::strlen(of)}; };
   const InspectionQuery query = read(given);
   plugin_.log("since 1: inspection " + number(static_cast<std::uint32_t>(query.kind)) + " of " + text(query.name));
+  if (query.kind == InspectionKind::kInspectCounters) return add_counters(*sink) != 0 ? Code::kOk : Code::kInternal;
+  if (query.kind == InspectionKind::kInspectDrift) return add_drift(*sink) != 0 ? Code::kOk : Code::kInternal;
+  if (query.kind == InspectionKind::kInspectExplanation) {
+    const InspectedPacket packet = read(query.packet);
+#ifdef SKEW_NEXT
+    plugin_.log("next: packet " + number(packet.next_inspectedpacket));
+#endif
+    return add_step(packet, *sink) != 0 ? Code::kOk : Code::kInternal;
+  }
   InspectedTarget target{};
   target.address.bytes[0] = 10;
   target.port = 8080;

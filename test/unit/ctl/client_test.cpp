@@ -68,15 +68,15 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void errors_of_invalid_arguments_contain_the_allowed_values() {
-    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, reload, help"),
+    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, counters, diff, explain, reload, help"),
                          parse_arguments({}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, reload, help"),
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, counters, diff, explain, reload, help"),
                          parse_arguments({"stats"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
                          parse_arguments({"status", "now"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json, yaml"),
                          parse_arguments({"status", "-o", "xml"}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("--family: only the command services has it"),
+    CPPUNIT_ASSERT_EQUAL(std::string("--family: only these commands have it: services, counters, diff"),
                          parse_arguments({"status", "--family", "4"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--no-kernel: only the command services has it"),
                          parse_arguments({"status", "--no-kernel"}).status().message());

@@ -86,6 +86,9 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
   CPPUNIT_TEST(prepare_is_optional);
   CPPUNIT_TEST(inspection_returns_lines_and_is_optional);
+  CPPUNIT_TEST(counters_and_drift_are_selected_and_bounded);
+  CPPUNIT_TEST(an_explanation_needs_exactly_one_verdict);
+  CPPUNIT_TEST(lines_are_only_for_frontends);
   CPPUNIT_TEST(a_retiring_backend_is_not_inspected);
   CPPUNIT_TEST(failed_create_returns_its_reason);
   CPPUNIT_TEST(errno_text_is_not_repeated);
@@ -281,7 +284,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   void inspection_returns_lines_and_is_optional() {
     const auto handle = make("good");
     CPPUNIT_ASSERT(handle->inspectable());
-    const InspectionOutcome nothing = handle->services("");
+    const InspectionOutcome nothing = handle->inspect({});
     CPPUNIT_ASSERT(nothing.lines.empty());
     CPPUNIT_ASSERT_EQUAL(
         std::string("backend good (IPv4): services good: there is nothing to see: No such file or directory"),
@@ -289,11 +292,67 @@ class BackendHandleTest : public CppUnit::TestFixture {
     const abi::NodeFacts node = node_facts();
     const std::vector<abi::Endpoint> endpoints(2);
     CPPUNIT_ASSERT(handle->apply(transaction(node, {service_port("b", endpoints), service_port("a", endpoints)})).ok());
-    CPPUNIT_ASSERT((handle->services("").lines == std::vector<std::string>{"shop/a:http/tcp 2", "shop/b:http/tcp 2"}));
-    CPPUNIT_ASSERT((handle->services("shop/b").lines == std::vector<std::string>{"shop/b:http/tcp 2"}));
+    CPPUNIT_ASSERT((handle->inspect({}).lines == std::vector<std::string>{"shop/a:http/tcp 2", "shop/b:http/tcp 2"}));
+    CPPUNIT_ASSERT((handle->inspect({"shop/b"}).lines == std::vector<std::string>{"shop/b:http/tcp 2"}));
     CPPUNIT_ASSERT(!make("ipv4_only")->inspectable());
     // A backend whose do_extension() throws has no extensions.
     CPPUNIT_ASSERT(!make("throws")->inspectable());
+  }
+
+  std::unique_ptr<BackendHandle> with_rows(const std::string& count, const std::string& verdict = "1") {
+    BackendSettings settings;
+    settings.options = {{"rows", count}, {"verdict", verdict}};
+    return make("good", settings);
+  }
+
+  void counters_and_drift_are_selected_and_bounded() {
+    InspectionRequest counters;
+    counters.kind = abi::InspectionKind::kInspectCounters;
+    counters.wants = [](const InspectedKey& key) { return key.service == "odd"; };
+    const InspectionOutcome odd = with_rows("5")->inspect(counters);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, odd.counters.size());
+    CPPUNIT_ASSERT(odd.counters[1].connections == 3 && odd.counters[1].key.protocol == "udp");
+    InspectionRequest drift;
+    drift.kind = abi::InspectionKind::kInspectDrift;
+    const InspectionOutcome all = with_rows("6")->inspect(drift);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, all.drift.size());
+    // Values of another version.
+    CPPUNIT_ASSERT(all.drift[0].kind == abi::DriftKind::kDriftChanged && all.drift[5].kind == all.drift[0].kind);
+    CPPUNIT_ASSERT(all.drift[4].kind == abi::DriftKind::kDriftForeign && all.drift[4].count == 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("of kernel"), all.drift[4].object);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{20'000}, with_rows("20000")->inspect(drift).drift.size());
+    const InspectionOutcome many = with_rows("20001")->inspect(drift);
+    CPPUNIT_ASSERT(many.code == abi::Code::kRetry && many.drift.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("more than 20000 rows are too many to list; ask for one Service"), many.message);
+  }
+
+  void an_explanation_needs_exactly_one_verdict() {
+    InspectionRequest request;
+    request.kind = abi::InspectionKind::kInspectExplanation;
+    request.packet.port = 80;
+    request.packet.flags = abi::kPacketOfPod;
+    request.packet.client.bytes[0] = 10;
+    const InspectionOutcome served = with_rows("1")->inspect(request);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, served.steps.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("2 80 10.0.0.0 0.0.0.0"), served.steps[0].effect);
+    CPPUNIT_ASSERT(served.steps[1].verdict == abi::InspectedVerdict::kServed);
+    for (const char* const verdict : {"0", "5"}) {
+      const InspectionOutcome refused = with_rows("1", verdict)->inspect(request);
+      CPPUNIT_ASSERT(refused.code == abi::Code::kInternal);
+      CPPUNIT_ASSERT_EQUAL(std::string("the explanation of the backend does not end with its only verdict"),
+                           refused.message);
+    }
+  }
+
+  void lines_are_only_for_frontends() {
+    for (const auto kind : {abi::InspectionKind::kInspectCounters, abi::InspectionKind::kInspectDrift,
+                            abi::InspectionKind::kInspectExplanation}) {
+      InspectionRequest request;
+      request.kind = kind;
+      const InspectionOutcome refused = make("good")->inspect(request);
+      CPPUNIT_ASSERT(refused.code == abi::Code::kUnsupported);
+      CPPUNIT_ASSERT_EQUAL(std::string("the backend lists frontends only"), refused.message);
+    }
   }
 
   void a_retiring_backend_is_not_inspected() {
@@ -302,7 +361,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     const std::vector<abi::Endpoint> endpoints(2);
     CPPUNIT_ASSERT(handle->apply(transaction(node, {service_port("b", endpoints)})).ok());
     CPPUNIT_ASSERT(handle->retire({}, std::chrono::seconds(60)).code == abi::Code::kRetry);
-    const InspectionOutcome refused = handle->services("");
+    const InspectionOutcome refused = handle->inspect({});
     CPPUNIT_ASSERT(refused.code == abi::Code::kRetry);
     CPPUNIT_ASSERT(refused.lines.empty());
     require_contains(refused.message, "the backend is retiring");

@@ -127,8 +127,8 @@ std::string options_of_sluicectl() {
             : (optional ? "[=\\fI" : " \\fI") + std::string(option.value_name) + "\\fP" + (optional ? "]" : "");
     out +=
         ".TP\n" + letter + "\\fB" + with_dashes("--" + std::string(option.name)) + "\\fP" + value + "\n" +
-        prose(sentences({std::string(option.help), std::string(option.note),
-                         option.shown_default.empty() ? "" : "Default: " + std::string(option.shown_default) + "."}));
+        prose(sentences({(option.commands.empty() ? "" : std::string(option.commands) + ": ") + std::string(option.help),
+                         std::string(option.note), option.shown_default.empty() ? "" : "Default: " + std::string(option.shown_default) + "."}));
   }
   return out;
 }

@@ -320,7 +320,7 @@ class SyncLoopControlTest : public SyncRig {
     options_.held = true;
     CPPUNIT_ASSERT(start().ok());
     std::promise<plugin::InspectionOutcome> answered;
-    loop_->inspect({"a", [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(result); }});
+    loop_->inspect({{"a"}, [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(result); }});
     CPPUNIT_ASSERT(within(answered.get_future()).ok());
     expect("services a");
   }

@@ -602,7 +602,7 @@ class SyncLoopTest : public SyncRig {
       script_.during_apply = nullptr;
       for (const char* name : {"shop/cart", "shop/b"}) {
         const bool is_first = name == std::string("shop/cart");
-        loop_->inspect({name, [] { return true; },
+        loop_->inspect({{name}, [] { return true; },
                         [&first, is_first](plugin::InspectionOutcome result) {
                           if (is_first) first.set_value(std::move(result));
                         }});
@@ -627,11 +627,11 @@ class SyncLoopTest : public SyncRig {
   void cancelled_inspection_is_dropped() {
     CPPUNIT_ASSERT(start().ok());
     std::atomic<bool> called{false};
-    loop_->inspect({"a", [] { return false; }, [&](plugin::InspectionOutcome) { called = true; }});
+    loop_->inspect({{"a"}, [] { return false; }, [&](plugin::InspectionOutcome) { called = true; }});
     script_.services_answers = {abi::Code::kKernel};
     std::promise<plugin::InspectionOutcome> answered;
     loop_->inspect(
-        {"b", [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(std::move(result)); }});
+        {{"b"}, [] { return true; }, [&](plugin::InspectionOutcome result) { answered.set_value(std::move(result)); }});
     expect("services b");
     auto result = answered.get_future();
     CPPUNIT_ASSERT(result.wait_for(test::stretched(20s)) == std::future_status::ready);

@@ -61,8 +61,8 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     out[0].inspect = [](sync::SyncLoop::Inspect question) {
       CPPUNIT_ASSERT(question.wanted());
       plugin::InspectionOutcome outcome;
-      outcome.lines = {"shop/cart:http :30080/tcp asked for '" + question.name + "'"};
-      if (question.name == "shop/bad") {
+      outcome.lines = {"shop/cart:http :30080/tcp asked for '" + question.request.name + "'"};
+      if (question.request.name == "shop/bad") {
         outcome = {};
         outcome.code = abi::Code::kKernel;
         outcome.message = "no";
