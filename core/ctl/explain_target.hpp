@@ -28,7 +28,7 @@ lib::Result<Client> parse_client(const std::string& text);
 inline constexpr std::size_t kMostPackets = 16;
 
 // The requests "inspect" for the packets to `target`: an address and port, a node port, or all frontends in `services`,
-// the reply to "services" for this target with objects. A family that the client cannot have is left out.
+// the reply to "services" for this target with objects. A family that the client cannot have is omitted.
 lib::Result<std::vector<nlohmann::json>> explanation_requests(const std::string& target, const Client& client,
                                                               const nlohmann::json& services);
 

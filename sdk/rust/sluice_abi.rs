@@ -1081,8 +1081,37 @@ pub const INSPECTION_ROWS_ID: &str = "sluice.backend.inspection/2";
 /// Since minor 1. What InspectionRowsMethods::inspect() lists. A backend must return CODE_UNSUPPORTED for an unknown
 /// kind.
 pub type InspectionKind = u32;
-/// the rows are InspectedFrontend
+/// the rows are InspectedFrontend: what is served, and by which endpoints
 pub const INSPECTION_KIND_INSPECT_FRONTENDS: InspectionKind = 1;
+/// InspectedCounters: the traffic that the data plane has counted
+pub const INSPECTION_KIND_INSPECT_COUNTERS: InspectionKind = 2;
+/// InspectedDrift: where the kernel differs from the last successful apply()
+pub const INSPECTION_KIND_INSPECT_DRIFT: InspectionKind = 3;
+/// InspectedStep: what happens to InspectionQuery::packet
+pub const INSPECTION_KIND_INSPECT_EXPLANATION: InspectionKind = 4;
+
+/// Since minor 1. Flags of an InspectedPacket. Neither: the client is outside of this node.
+pub type InspectedPacketFlag = u32;
+/// sent by a process of this node that is in no pod
+pub const PACKET_OF_NODE: InspectedPacketFlag = 1 << 0;
+/// sent by a pod of this node
+pub const PACKET_OF_POD: InspectedPacketFlag = 1 << 1;
+
+/// Growing. Since minor 1. The first packet of a new connection.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedPacket {
+    pub struct_size: u32,
+    /// InspectedPacketFlag
+    pub flags: u32,
+    pub client: Address,
+    /// the destination
+    pub address: Address,
+    pub port: u16,
+    pub protocol: Protocol,
+    pub reserved: [u8; 5],
+}
+const _: () = assert!(core::mem::size_of::<InspectedPacket>() == 48);
 
 /// Growing. Since minor 1. The argument of InspectionRowsMethods::inspect().
 #[repr(C)]
@@ -1092,8 +1121,10 @@ pub struct InspectionQuery {
     pub kind: InspectionKind,
     /// Only rows of this Service, "shop/cart", or service port, "shop/cart:http"; empty: all rows.
     pub name: StringView,
+    /// with INSPECTION_KIND_INSPECT_EXPLANATION, and `name` is empty then; otherwise null
+    pub packet: *const InspectedPacket,
 }
-const _: () = assert!(core::mem::size_of::<InspectionQuery>() == 24);
+const _: () = assert!(core::mem::size_of::<InspectionQuery>() == 32);
 
 /// Since minor 1. Flags of an InspectedTarget.
 pub type InspectedTargetFlag = u16;
@@ -1184,6 +1215,124 @@ pub struct InspectedFrontend {
 }
 const _: () = assert!(core::mem::size_of::<InspectedFrontend>() == 328);
 
+/// Since minor 1. What an InspectedCounters describes, and which of its values are known. Unknown values are 0.
+pub type InspectedCountersFlag = u32;
+/// the traffic of `address` and `port`; otherwise of all frontends of the service port
+pub const COUNTED_FRONTEND: InspectedCountersFlag = 1 << 0;
+/// with COUNTED_FRONTEND: a node port, and `address` is zero
+pub const COUNTED_NODE_PORT: InspectedCountersFlag = 1 << 1;
+/// the traffic to `target` and `target_port`; otherwise to all endpoints
+pub const COUNTED_TARGET: InspectedCountersFlag = 1 << 2;
+pub const KNOWN_CONNECTIONS: InspectedCountersFlag = 1 << 8;
+pub const KNOWN_PACKETS: InspectedCountersFlag = 1 << 9;
+pub const KNOWN_BYTES: InspectedCountersFlag = 1 << 10;
+pub const KNOWN_REPLY_PACKETS: InspectedCountersFlag = 1 << 11;
+pub const KNOWN_REPLY_BYTES: InspectedCountersFlag = 1 << 12;
+pub const KNOWN_ACTIVE: InspectedCountersFlag = 1 << 13;
+pub const KNOWN_REFUSED: InspectedCountersFlag = 1 << 14;
+
+/// Growing. Since minor 1. Counted traffic of a service port. The values grow from the time at which the object of the
+/// data plane was made, and restart at 0 when it is made again. Rows of one service port may overlap: the rows of its
+/// frontends and those of its endpoints each sum up to the row of the service port, if the data plane counts all three.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedCounters {
+    pub key: ServicePortKey,
+    pub address: Address,
+    pub target: Address,
+    pub port: u16,
+    pub target_port: u16,
+    /// InspectedCountersFlag
+    pub flags: u32,
+    /// new connections; of UDP: flows
+    pub connections: u64,
+    /// from clients
+    pub packets: u64,
+    /// from clients, as the data plane counts them: with or without headers
+    pub bytes: u64,
+    /// to clients
+    pub reply_packets: u64,
+    /// to clients
+    pub reply_bytes: u64,
+    /// now
+    pub active_connections: u64,
+    /// connections or first packets that were rejected or dropped
+    pub refused: u64,
+}
+const _: () = assert!(core::mem::size_of::<InspectedCounters>() == 152);
+
+/// Since minor 1. How an object in the kernel differs from the last successful apply(). An unknown kind is treated as
+/// DRIFT_KIND_DRIFT_CHANGED.
+pub type DriftKind = u32;
+/// apply() wrote it, and it is gone
+pub const DRIFT_KIND_DRIFT_MISSING: DriftKind = 1;
+/// it is there, but not as written
+pub const DRIFT_KIND_DRIFT_CHANGED: DriftKind = 2;
+/// in the place of this backend, and not wanted; the next full transaction removes it
+pub const DRIFT_KIND_DRIFT_EXTRA: DriftKind = 3;
+/// of others, and it may affect the traffic of this backend; no transaction removes it
+pub const DRIFT_KIND_DRIFT_FOREIGN: DriftKind = 4;
+
+/// Growing. Since minor 1. One object in the kernel that differs.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedDrift {
+    /// the names are empty if no single service port needs the object; `protocol` is 0 then
+    pub key: ServicePortKey,
+    pub kind: DriftKind,
+    /// objects that this row stands for, at least 1
+    pub count: u32,
+    /// what it is and where, for example "element 10.0.0.1 . tcp . 80 of service-ips"
+    pub object: StringView,
+    /// its content as written; empty if `object` says all
+    pub wanted: StringView,
+    /// its content in the kernel; empty if `object` says all
+    pub found: StringView,
+}
+const _: () = assert!(core::mem::size_of::<InspectedDrift>() == 112);
+
+/// Since minor 1. What a step does with the packet.
+pub type InspectedVerdict = u32;
+/// the next row follows
+pub const INSPECTED_VERDICT_CONTINUES: InspectedVerdict = 0;
+/// one of the targets of this step receives the packet
+pub const INSPECTED_VERDICT_SERVED: InspectedVerdict = 1;
+/// the client receives an error
+pub const INSPECTED_VERDICT_REJECTED: InspectedVerdict = 2;
+/// neither an endpoint nor the client receives anything
+pub const INSPECTED_VERDICT_DROPPED: InspectedVerdict = 3;
+/// this backend does not handle the packet: it goes where it would go without it
+pub const INSPECTED_VERDICT_NOT_PROXIED: InspectedVerdict = 4;
+
+/// Since minor 1. Flags of an InspectedStep.
+pub type InspectedStepFlag = u32;
+/// `packets` and `bytes` are known
+pub const STEP_COUNTED: InspectedStepFlag = 1 << 0;
+/// targets will see an address of this node as the client
+pub const STEP_MASQUERADES: InspectedStepFlag = 1 << 1;
+
+/// Growing. Since minor 1. An object in the kernel that the packet reaches. Rows are in the order in which the packet
+/// reaches them; exactly the last one has a verdict other than INSPECTED_VERDICT_CONTINUES.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InspectedStep {
+    /// as InspectedDrift::object
+    pub object: StringView,
+    /// what it does with this packet, for example "chooses one of 2 endpoints at random"
+    pub effect: StringView,
+    /// as InspectedTarget::remarks
+    pub remarks: StringView,
+    /// InspectedTarget; the endpoints that may receive the packet, if this step chooses
+    pub targets: ArrayView,
+    pub verdict: InspectedVerdict,
+    /// InspectedStepFlag
+    pub flags: u32,
+    /// all packets that the object has matched so far
+    pub packets: u64,
+    pub bytes: u64,
+}
+const _: () = assert!(core::mem::size_of::<InspectedStep>() == 96);
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct InspectionSinkMethods {
@@ -1204,9 +1353,10 @@ pub struct InspectionSink {
 #[derive(Clone, Copy)]
 pub struct InspectionRowsMethods {
     /// Adds a row for each object of this kind. The backend must read it from the kernel during the call, not from its
-    /// memory. Rows of one service port must follow each other; objects that no service port needs come last, and a
-    /// backend should add at most 1,000 of them. Must return CODE_RETRY before the first successful apply(). After a
-    /// failure the daemon discards the rows. Called on the apply thread. Limit: 10 s.
+    /// memory, and must not change anything. Rows of one service port must follow each other; objects that no service
+    /// port needs come last, and a backend should add at most 1,000 of them. Must return CODE_RETRY before the first
+    /// successful apply(), and CODE_UNSUPPORTED for a kind that it does not have. After a failure the daemon discards
+    /// the rows. Called on the apply thread. Limit: 10 s.
     pub inspect: unsafe extern "C" fn(
         this: *mut InspectionRows,
         query: *const InspectionQuery,
@@ -1216,8 +1366,8 @@ pub struct InspectionRowsMethods {
 }
 /// Since minor 1. "sluice.backend.inspection/2".
 ///
-/// What Inspection prints, as values. If a backend has both, the daemon calls only this one, and makes the text of
-/// `sluicectl services` from the rows. This class never grows.
+/// What Inspection prints, as values, and more. If a backend has both, the daemon calls only this one, and makes the
+/// text of `sluicectl services` from the rows. This class never grows.
 #[repr(C)]
 pub struct InspectionRows {
     /// Never null.

@@ -34,8 +34,8 @@ void CounterRows::deliver(abi::InspectionSink& sink) {
   std::stable_sort(rows_.begin(), rows_.end(),
                    [](const Row& a, const Row& b) { return a.service_port < b.service_port; });
   for (Row& row : rows_) {
-    row.values.key = sdk::parse_service_port_name(row.service_port, row.values.key.protocol);
-    if (!deliver_row(row.values, sink)) return;
+    row.counters.key = sdk::parse_service_port_name(row.service_port, row.counters.key.protocol);
+    if (!deliver_row(row.counters, sink)) return;
   }
 }
 

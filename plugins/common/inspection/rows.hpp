@@ -34,7 +34,7 @@ class CounterRows {
  private:
   struct Row {
     std::string service_port;
-    abi::InspectedCounters values;
+    abi::InspectedCounters counters;
   };
   const std::string name_;
   std::vector<Row> rows_;

@@ -998,8 +998,38 @@ struct sluice_inspection {
 // an unknown kind.
 typedef uint32_t sluice_inspection_kind;
 enum {
-  SLUICE_INSPECTION_KIND_INSPECT_FRONTENDS = 1,  // the rows are sluice_inspected_frontend
+  // the rows are sluice_inspected_frontend: what is served, and by which endpoints
+  SLUICE_INSPECTION_KIND_INSPECT_FRONTENDS = 1,
+  // sluice_inspected_counters: the traffic that the data plane has counted
+  SLUICE_INSPECTION_KIND_INSPECT_COUNTERS = 2,
+  // sluice_inspected_drift: where the kernel differs from the last successful apply()
+  SLUICE_INSPECTION_KIND_INSPECT_DRIFT = 3,
+  // sluice_inspected_step: what happens to sluice_inspection_query.packet
+  SLUICE_INSPECTION_KIND_INSPECT_EXPLANATION = 4,
 };
+
+// Since minor 1. Flags of an sluice_inspected_packet. Neither: the client is outside of this node.
+typedef uint32_t sluice_inspected_packet_flag;
+enum {
+  SLUICE_PACKET_OF_NODE = 1 << 0,  // sent by a process of this node that is in no pod
+  SLUICE_PACKET_OF_POD = 1 << 1,  // sent by a pod of this node
+};
+
+// Growing. Since minor 1. The first packet of a new connection.
+struct sluice_inspected_packet {
+  uint32_t struct_size;
+  uint32_t flags;  // sluice_inspected_packet_flag
+  struct sluice_address client;
+  struct sluice_address address;  // the destination
+  uint16_t port;
+  sluice_protocol protocol;
+  uint8_t reserved[5];
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_packet) == 48 &&
+              offsetof(struct sluice_inspected_packet, client) == 8 &&
+              offsetof(struct sluice_inspected_packet, address) == 24 &&
+              offsetof(struct sluice_inspected_packet, port) == 40 &&
+              offsetof(struct sluice_inspected_packet, protocol) == 42);
 
 // Growing. Since minor 1. The argument of sluice_inspection_rows_methods.inspect().
 struct sluice_inspection_query {
@@ -1007,10 +1037,13 @@ struct sluice_inspection_query {
   sluice_inspection_kind kind;
   // Only rows of this Service, "shop/cart", or service port, "shop/cart:http"; empty: all rows.
   struct sluice_string_view name;
+  // with SLUICE_INSPECTION_KIND_INSPECT_EXPLANATION, and `name` is empty then; otherwise null
+  const struct sluice_inspected_packet* packet;
 };
-SLUICE_ASSERT(sizeof(struct sluice_inspection_query) == 24 &&
+SLUICE_ASSERT(sizeof(struct sluice_inspection_query) == 32 &&
               offsetof(struct sluice_inspection_query, kind) == 4 &&
-              offsetof(struct sluice_inspection_query, name) == 8);
+              offsetof(struct sluice_inspection_query, name) == 8 &&
+              offsetof(struct sluice_inspection_query, packet) == 24);
 
 // Since minor 1. Flags of an sluice_inspected_target.
 typedef uint16_t sluice_inspected_target_flag;
@@ -1095,6 +1128,124 @@ SLUICE_ASSERT(sizeof(struct sluice_inspected_frontend) == 328 &&
               offsetof(struct sluice_inspected_frontend, object) == 296 &&
               offsetof(struct sluice_inspected_frontend, remarks) == 312);
 
+// Since minor 1. What an sluice_inspected_counters describes, and which of its values are known. Unknown values are 0.
+typedef uint32_t sluice_inspected_counters_flag;
+enum {
+  // the traffic of `address` and `port`; otherwise of all frontends of the service port
+  SLUICE_COUNTED_FRONTEND = 1 << 0,
+  SLUICE_COUNTED_NODE_PORT = 1 << 1,  // with SLUICE_COUNTED_FRONTEND: a node port, and `address` is zero
+  SLUICE_COUNTED_TARGET = 1 << 2,  // the traffic to `target` and `target_port`; otherwise to all endpoints
+  SLUICE_KNOWN_CONNECTIONS = 1 << 8,
+  SLUICE_KNOWN_PACKETS = 1 << 9,
+  SLUICE_KNOWN_BYTES = 1 << 10,
+  SLUICE_KNOWN_REPLY_PACKETS = 1 << 11,
+  SLUICE_KNOWN_REPLY_BYTES = 1 << 12,
+  SLUICE_KNOWN_ACTIVE = 1 << 13,
+  SLUICE_KNOWN_REFUSED = 1 << 14,
+};
+
+// Growing. Since minor 1. Counted traffic of a service port. The values grow from the time at which the object of the
+// data plane was made, and restart at 0 when it is made again. Rows of one service port may overlap: the rows of its
+// frontends and those of its endpoints each sum up to the row of the service port, if the data plane counts all three.
+struct sluice_inspected_counters {
+  struct sluice_service_port_key key;
+  struct sluice_address address;
+  struct sluice_address target;
+  uint16_t port;
+  uint16_t target_port;
+  uint32_t flags;  // sluice_inspected_counters_flag
+  uint64_t connections;  // new connections; of UDP: flows
+  uint64_t packets;  // from clients
+  uint64_t bytes;  // from clients, as the data plane counts them: with or without headers
+  uint64_t reply_packets;  // to clients
+  uint64_t reply_bytes;  // to clients
+  uint64_t active_connections;  // now
+  uint64_t refused;  // connections or first packets that were rejected or dropped
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_counters) == 152 &&
+              offsetof(struct sluice_inspected_counters, address) == 56 &&
+              offsetof(struct sluice_inspected_counters, target) == 72 &&
+              offsetof(struct sluice_inspected_counters, port) == 88 &&
+              offsetof(struct sluice_inspected_counters, target_port) == 90 &&
+              offsetof(struct sluice_inspected_counters, flags) == 92 &&
+              offsetof(struct sluice_inspected_counters, connections) == 96 &&
+              offsetof(struct sluice_inspected_counters, packets) == 104 &&
+              offsetof(struct sluice_inspected_counters, bytes) == 112 &&
+              offsetof(struct sluice_inspected_counters, reply_packets) == 120 &&
+              offsetof(struct sluice_inspected_counters, reply_bytes) == 128 &&
+              offsetof(struct sluice_inspected_counters, active_connections) == 136 &&
+              offsetof(struct sluice_inspected_counters, refused) == 144);
+
+// Since minor 1. How an object in the kernel differs from the last successful apply(). An unknown kind is treated as
+// SLUICE_DRIFT_KIND_DRIFT_CHANGED.
+typedef uint32_t sluice_drift_kind;
+enum {
+  SLUICE_DRIFT_KIND_DRIFT_MISSING = 1,  // apply() wrote it, and it is gone
+  SLUICE_DRIFT_KIND_DRIFT_CHANGED = 2,  // it is there, but not as written
+  // in the place of this backend, and not wanted; the next full transaction removes it
+  SLUICE_DRIFT_KIND_DRIFT_EXTRA = 3,
+  // of others, and it may affect the traffic of this backend; no transaction removes it
+  SLUICE_DRIFT_KIND_DRIFT_FOREIGN = 4,
+};
+
+// Growing. Since minor 1. One object in the kernel that differs.
+struct sluice_inspected_drift {
+  // the names are empty if no single service port needs the object; `protocol` is 0 then
+  struct sluice_service_port_key key;
+  sluice_drift_kind kind;
+  uint32_t count;  // objects that this row stands for, at least 1
+  struct sluice_string_view object;  // what it is and where, for example "element 10.0.0.1 . tcp . 80 of service-ips"
+  struct sluice_string_view wanted;  // its content as written; empty if `object` says all
+  struct sluice_string_view found;  // its content in the kernel; empty if `object` says all
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_drift) == 112 &&
+              offsetof(struct sluice_inspected_drift, kind) == 56 &&
+              offsetof(struct sluice_inspected_drift, count) == 60 &&
+              offsetof(struct sluice_inspected_drift, object) == 64 &&
+              offsetof(struct sluice_inspected_drift, wanted) == 80 &&
+              offsetof(struct sluice_inspected_drift, found) == 96);
+
+// Since minor 1. What a step does with the packet.
+typedef uint32_t sluice_inspected_verdict;
+enum {
+  SLUICE_INSPECTED_VERDICT_CONTINUES = 0,  // the next row follows
+  SLUICE_INSPECTED_VERDICT_SERVED = 1,  // one of the targets of this step receives the packet
+  SLUICE_INSPECTED_VERDICT_REJECTED = 2,  // the client receives an error
+  SLUICE_INSPECTED_VERDICT_DROPPED = 3,  // neither an endpoint nor the client receives anything
+  // this backend does not handle the packet: it goes where it would go without it
+  SLUICE_INSPECTED_VERDICT_NOT_PROXIED = 4,
+};
+
+// Since minor 1. Flags of an sluice_inspected_step.
+typedef uint32_t sluice_inspected_step_flag;
+enum {
+  SLUICE_STEP_COUNTED = 1 << 0,  // `packets` and `bytes` are known
+  SLUICE_STEP_MASQUERADES = 1 << 1,  // targets will see an address of this node as the client
+};
+
+// Growing. Since minor 1. An object in the kernel that the packet reaches. Rows are in the order in which the packet
+// reaches them; exactly the last one has a verdict other than SLUICE_INSPECTED_VERDICT_CONTINUES.
+struct sluice_inspected_step {
+  struct sluice_string_view object;  // as sluice_inspected_drift.object
+  // what it does with this packet, for example "chooses one of 2 endpoints at random"
+  struct sluice_string_view effect;
+  struct sluice_string_view remarks;  // as sluice_inspected_target.remarks
+  // sluice_inspected_target; the endpoints that may receive the packet, if this step chooses
+  struct sluice_array_view targets;
+  sluice_inspected_verdict verdict;
+  uint32_t flags;  // sluice_inspected_step_flag
+  uint64_t packets;  // all packets that the object has matched so far
+  uint64_t bytes;
+};
+SLUICE_ASSERT(sizeof(struct sluice_inspected_step) == 96 &&
+              offsetof(struct sluice_inspected_step, effect) == 16 &&
+              offsetof(struct sluice_inspected_step, remarks) == 32 &&
+              offsetof(struct sluice_inspected_step, targets) == 48 &&
+              offsetof(struct sluice_inspected_step, verdict) == 72 &&
+              offsetof(struct sluice_inspected_step, flags) == 76 &&
+              offsetof(struct sluice_inspected_step, packets) == 80 &&
+              offsetof(struct sluice_inspected_step, bytes) == 88);
+
 struct sluice_inspection_sink;
 struct sluice_inspection_sink_methods {
   // `rows`: elements of the type that the kind of the query names. The backend may add them in batches of any size. The
@@ -1111,16 +1262,17 @@ struct sluice_inspection_sink {
 struct sluice_inspection_rows;
 struct sluice_inspection_rows_methods {
   // Adds a row for each object of this kind. The backend must read it from the kernel during the call, not from its
-  // memory. Rows of one service port must follow each other; objects that no service port needs come last, and a
-  // backend should add at most 1,000 of them. Must return SLUICE_CODE_RETRY before the first successful apply(). After
-  // a failure the daemon discards the rows. Called on the apply thread. Limit: 10 s.
+  // memory, and must not change anything. Rows of one service port must follow each other; objects that no service port
+  // needs come last, and a backend should add at most 1,000 of them. Must return SLUICE_CODE_RETRY before the first
+  // successful apply(), and SLUICE_CODE_UNSUPPORTED for a kind that it does not have. After a failure the daemon
+  // discards the rows. Called on the apply thread. Limit: 10 s.
   sluice_code (*inspect)(struct sluice_inspection_rows* self, const struct sluice_inspection_query* query,
                          struct sluice_inspection_sink* sink, struct sluice_error* error);
 };
 // Since minor 1. "sluice.backend.inspection/2".
 //
-// What sluice_inspection prints, as values. If a backend has both, the daemon calls only this one, and makes the text
-// of `sluicectl services` from the rows. This class never grows.
+// What sluice_inspection prints, as values, and more. If a backend has both, the daemon calls only this one, and makes
+// the text of `sluicectl services` from the rows. This class never grows.
 struct sluice_inspection_rows {
   const struct sluice_inspection_rows_methods* methods;  // never null
 };

@@ -12,13 +12,13 @@ from . import pace
 PATIENCE = 10  # seconds
 
 
-def ask(state_dir, command):
-    """The result of that command, or None if the daemon does not answer or returns an error."""
+def ask(state_dir, command, **members):
+    """The result of that command, or None if the daemon does not answer or returns an error. `members`: of the request."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asking:
         asking.settimeout(pace.stretched(PATIENCE))
         try:
             asking.connect(os.path.join(state_dir, "control.sock"))
-            asking.sendall(json.dumps({"command": command}).encode() + b"\n")
+            asking.sendall(json.dumps({"command": command, **members}).encode() + b"\n")
             answer = bytearray()
             while not answer.endswith(b"\n"):
                 piece = asking.recv(65536)

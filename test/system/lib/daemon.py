@@ -95,7 +95,11 @@ class Daemon:
 
     def services(self, *words):
         """Runs `sluicectl services` with these arguments."""
-        return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "services", *words], check=False)
+        return self.ctl("services", *words)
+
+    def ctl(self, *words):
+        """Runs sluicectl with these arguments."""
+        return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, *words], check=False)
 
     def wait_synced(self):
         """Returns once the control socket and sluicectl both report every address family as synced."""

@@ -36,14 +36,16 @@ class ExplainTargetTest : public CppUnit::TestFixture {
   }
   // shop/cart, dual-stack with a node port, and a DNS Service with one address and two protocols.
   static json services() {
-    return {{"families",
-             {{{"family", "IPv4"},
-               {"service_ports",
-                {port("tcp", {frontend("ClusterIP", "172.30.0.41", 80), frontend("NodePort", "", 30080)}),
-                 port("tcp", {frontend("ClusterIP", "172.30.0.10", 53)}),
-                 port("udp", {frontend("ClusterIP", "172.30.0.10", 53)})}}},
-              {{"family", "IPv6"}, {"service_ports", {port("tcp", {frontend("ClusterIP", "fd00::41", 80)})}}},
-              {{"family", "IPv6"}, {"error", "busy"}}}}};
+    const json v4 = json::array(
+        {port("tcp", json::array({frontend("ClusterIP", "172.30.0.41", 80), frontend("NodePort", "", 30080)})),
+         port("tcp", json::array({frontend("ClusterIP", "172.30.0.10", 53)})),
+         port("udp", json::array({frontend("ClusterIP", "172.30.0.10", 53)}))});
+    const json v6 = json::array({port("tcp", json::array({frontend("ClusterIP", "fd00::41", 80)}))});
+    json families = json::array();
+    families.push_back({{"family", "IPv4"}, {"service_ports", v4}});
+    families.push_back({{"family", "IPv6"}, {"service_ports", v6}});
+    families.push_back({{"family", "IPv6"}, {"error", "busy"}});
+    return {{"families", families}};
   }
   // "4 172.30.0.41 80 tcp node -", in lines.
   static std::string packets(const std::string& target, const Client& client = {}, const json& of = services()) {
@@ -110,7 +112,8 @@ class ExplainTargetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("no Service with an address or node port matches :31000"), packets(":31000"));
     json many = services();
     for (int i = 0; i < 20; ++i) {
-      many["families"][0]["service_ports"].push_back(port("tcp", {frontend("ClusterIP", "172.30.1.1", 1000 + i)}));
+      many["families"][0]["service_ports"].push_back(
+          port("tcp", json::array({frontend("ClusterIP", "172.30.1.1", 1000 + i)})));
     }
     CPPUNIT_ASSERT_EQUAL(std::string("shop has 25 addresses and ports, and at most 16 are explained; use ADDRESS:PORT"),
                          packets("shop", {}, many));

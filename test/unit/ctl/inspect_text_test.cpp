@@ -144,9 +144,10 @@ class CtlInspectTest : public CppUnit::TestFixture {
   }
 
   void counters_are_a_table() {
-    const json rows = {counted({{"address", "172.30.0.41"}, {"port", 80}, {"node_port", false}}, nullptr, 12),
-                       counted({{"address", ""}, {"port", 30080}, {"node_port", true}}, nullptr, 7),
-                       counted(nullptr, {{"address", "fd00::2"}, {"port", 80}}, 5)};
+    const json rows =
+        json::array({counted({{"address", "172.30.0.41"}, {"port", 80}, {"node_port", false}}, nullptr, 12),
+                     counted({{"address", ""}, {"port", 30080}, {"node_port", true}}, nullptr, 7),
+                     counted(nullptr, {{"address", "fd00::2"}, {"port", 80}}, 5)});
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             "IPv4, backend b:\n"
@@ -162,7 +163,7 @@ class CtlInspectTest : public CppUnit::TestFixture {
   }
 
   void endpoints_are_counted_on_request() {
-    const json rows = {counted(nullptr, {{"address", "fd00::2"}, {"port", 80}}, 5)};
+    const json rows = json::array({counted(nullptr, {{"address", "fd00::2"}, {"port", 80}}, 5)});
     CPPUNIT_ASSERT(counters_page(reply(rows), false).text.find("nothing is counted") != std::string::npos);
     CPPUNIT_ASSERT(counters_page(reply(rows), true).text.find("all       [fd00::2]:80            5") !=
                    std::string::npos);
@@ -173,25 +174,29 @@ class CtlInspectTest : public CppUnit::TestFixture {
     first["remarks"] = "changed";
     first["masquerades"] = true;
     first["packets"] = 9;
-    const json last = step("chain B", "Served", {endpoint("10.180.0.1"), endpoint("10.180.2.1", true)});
+    const json last = step("chain B", "Served", json::array({endpoint("10.180.0.1"), endpoint("10.180.2.1", true)}));
     CPPUNIT_ASSERT_EQUAL(
         std::string(
             "172.30.0.41:80/tcp from this node (192.168.1.5), IPv4, backend b:\n"
             "  1. chain A: does it (changed) [9 packets so far]\n"
             "  2. chain B: does it: 10.180.0.1:80, 10.180.2.1:80 (draining)\n"
             "  => served by 10.180.0.1:80, 10.180.2.1:80 (draining); the endpoint sees an address of this node\n"),
-        explained({first, last}));
-    CPPUNIT_ASSERT(explained({last}, "pod").starts_with("172.30.0.41:80/tcp from a pod of this node (192.168.1.5), "));
-    CPPUNIT_ASSERT(explained({last}, "outside").starts_with("172.30.0.41:80/tcp from outside (192.168.1.5), "));
+        explained(json::array({first, last})));
+    CPPUNIT_ASSERT(explained(json::array({last}), "pod")
+                       .starts_with("172.30.0.41:80/tcp from a pod of this node (192.168.1.5), "));
+    CPPUNIT_ASSERT(
+        explained(json::array({last}), "outside").starts_with("172.30.0.41:80/tcp from outside (192.168.1.5), "));
   }
 
   void each_verdict_has_a_sentence() {
-    CPPUNIT_ASSERT(explained({step("x", "Rejected")}).ends_with("  => rejected: the client gets an error\n"));
-    CPPUNIT_ASSERT(explained({step("x", "Dropped")}).ends_with("  => dropped: the client gets no answer\n"));
-    CPPUNIT_ASSERT(explained({step("x", "NotProxied")})
+    CPPUNIT_ASSERT(
+        explained(json::array({step("x", "Rejected")})).ends_with("  => rejected: the client gets an error\n"));
+    CPPUNIT_ASSERT(
+        explained(json::array({step("x", "Dropped")})).ends_with("  => dropped: the client gets no answer\n"));
+    CPPUNIT_ASSERT(explained(json::array({step("x", "NotProxied")}))
                        .ends_with("  => not proxied: the packet goes where it would go without sluiced\n"));
     // A value of a later version.
-    CPPUNIT_ASSERT(explained({step("x", "Queued")}).ends_with("  => Queued\n"));
+    CPPUNIT_ASSERT(explained(json::array({step("x", "Queued")})).ends_with("  => Queued\n"));
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(CtlInspectTest);

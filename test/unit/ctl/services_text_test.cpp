@@ -53,7 +53,7 @@ class CtlServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'b/b' after a/a"), error_of({"services", "a/a", "b/b"}));
     CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json, yaml"),
                          error_of({"services", "-o", "xml"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("services: an empty text is not a Service; omit it to list all Services"),
+    CPPUNIT_ASSERT_EQUAL(std::string("services: an empty text is not a Service; omit it to select all Services"),
                          error_of({"services", ""}));
   }
 

@@ -219,7 +219,7 @@ enum class InspectedVerdict : std::uint32_t {
   kContinues = 0,   // the next row follows
   kServed = 1,      // one of the targets of this step receives the packet
   kRejected = 2,    // the client receives an error
-  kDropped = 3,     // nobody receives anything
+  kDropped = 3,     // neither an endpoint nor the client receives anything
   kNotProxied = 4,  // this backend does not handle the packet: it goes where it would go without it
 };
 
