@@ -15,10 +15,14 @@ printf '#!/bin/sh\nexec "%s" --plugin-dir "%s" "$@"\n' "$SLUICE_BUILDDIR/core/sl
   >"$away/bin/sluiced"
 printf '#!/bin/sh\nexec python3 -B "%s/test/system/kit.py" --builddir "%s" "$@"\n' "$SLUICE_SRCDIR" "$SLUICE_BUILDDIR" \
   >"$away/bin/sluice-conformance"
-# Instead of 3 seconds: until both families are synced, however slow this machine is.
-cat >"$away/bin/timeout" <<'END'
+# Instead of 3 seconds: until both families are synced, however slow this machine is. Then the metrics are read.
+cat >"$away/bin/timeout" <<END
 #!/bin/sh
+metrics=$away/metrics
+END
+cat >>"$away/bin/timeout" <<'END'
 shift 2
+ip link set lo up
 log=$(mktemp)
 "$@" >"$log" 2>&1 &
 daemon=$!
@@ -27,6 +31,7 @@ for _ in $(seq 600); do
   kill -0 "$daemon" 2>/dev/null || break
   sleep 0.1  # poll interval
 done
+python3 -c 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:10249/metrics").read().decode())' >"$metrics"
 kill "$daemon" 2>/dev/null
 wait "$daemon"
 status=$?
@@ -75,6 +80,14 @@ runs_with_the_daemon() {
   [ -z "$(ls -A "$1/try/backends/com.example.dpu")" ] || { ls -R "$1/try/backends"; return 1; }
 }
 has_line() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
+# The last run with the daemon exported the metric of the skeleton, after one write.
+exports_metric() {
+  name=com_example_dpu_writes_total
+  has_line "$away/metrics" "^# HELP $name Number of entries written or removed\.\$" || return 1
+  has_line "$away/metrics" "^# TYPE $name counter\$" || return 1
+  has_line "$away/metrics" "^$name{ip_family=\"IPv4\"} 1\$" || return 1
+  has_line "$away/metrics" "^$name{ip_family=\"IPv6\"} 0\$"
+}
 
 check "the guide has the blocks that this test runs" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 7 ]"
 made=$away/work/com.example.dpu
@@ -89,6 +102,7 @@ if have cmake; then
     check "the daemon runs it" walk 2
     check "it has read the Service of the example" has_line "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080 10.1.0.12:8080$'
     check "a new entry is written" has_line "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
+    check "/metrics has the metric that it declares" exports_metric
     check "a second run" walk 2
     check "writes nothing" has_line "$away/blocks/2.out" '(IPv4): .* 0 kernel writes'
     sed -i '/10\.1\.0\.12/,+1d' "$made/example.yaml"
@@ -151,6 +165,7 @@ for language in c rust; do
   check "it exports its entry only, $language" exports_entry_only "$made/com.example.dpu.so"
   check "the loader of the daemon loads and calls it, $language" as_the_daemon "$made/com.example.dpu.so"
   check "the daemon runs it, $language" runs_with_the_daemon "$made"
+  check "/metrics has the metric that it declares, $language" exports_metric
 done
 if [ "${SLUICE_LONG:-0}" != 0 ]; then
   check "make distcheck" make -C "$made" distcheck
