@@ -47,6 +47,7 @@ class Server final : public Transport {
           R"({"type":"ADDED","object":{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"b","resourceVersion":"6"},"spec":{"cidrs":["10.1.0.0/16"]}}})"
           "\n");
     }
+    ++lists_[plural];
     lock.unlock();
     if (auto status = sink.on_head({200, "application/json", {}}); !status.ok()) return status;
     return sink.on_body(list(plural));
@@ -75,6 +76,10 @@ class Server final : public Transport {
     const std::lock_guard lock(mutex_);
     return watching_[plural];
   }
+  int lists(const std::string& plural) {
+    const std::lock_guard lock(mutex_);
+    return lists_[plural];
+  }
 
  private:
   static lib::Status stopped() { return {lib::StatusCode::unavailable, "stopped", ECANCELED}; }
@@ -97,6 +102,7 @@ class Server final : public Transport {
   std::map<std::string, int> watching_;
   std::map<std::string, int> ended_;
   std::map<std::string, int> sent_;
+  std::map<std::string, int> lists_;
   bool stopped_ = false;
 };
 
@@ -107,6 +113,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_cidrs_can_be_restarted_before_the_old_watch_has_ended);
   CPPUNIT_TEST(service_cidrs_can_be_enabled_before_start);
   CPPUNIT_TEST(other_details_make_it_list_again);
+  CPPUNIT_TEST(unchanged_details_do_not_make_it_list_again);
   CPPUNIT_TEST(details_can_be_set_before_start);
   CPPUNIT_TEST(stop_does_not_wait_for_a_cancelled_watch);
   CPPUNIT_TEST(service_cidrs_can_be_set_during_stop);
@@ -201,10 +208,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
     server_->await_watch("nodes");
     CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice) == nullptr);
     sink_->take();
-    source_->set_details(test::wanted({}));  // no change
-    const auto details = test::wanted({.endpoints = true});
-    source_->set_details(details);
-    source_->set_details(details);
+    source_->set_details(test::wanted({.endpoints = true}));
     server_->await_watch("services", 2);  // the old one ends with its next event
     server_->await_watch("endpointslices", 2);
     CPPUNIT_ASSERT_EQUAL(1, server_->watching("nodes"));
@@ -216,6 +220,23 @@ class ApiSourceTest : public CppUnit::TestFixture {
     source_->set_details(nullptr);
     server_->await_watch("endpointslices", 3);
     CPPUNIT_ASSERT(sink_->last_list_details(model::ResourceKind::endpoint_slice) == nullptr);
+  }
+
+  // A new reflector would list before its first watch, and the old one would not watch again after the event.
+  void unchanged_details_do_not_make_it_list_again() {
+    for (const bool endpoints : {false, true}) {
+      make(false);
+      if (endpoints) source_->set_details(test::wanted({.endpoints = true}));
+      source_->start();
+      for (const char* const plural : {"services", "endpointslices"}) server_->await_watch(plural);
+      source_->set_details(test::wanted({.endpoints = endpoints}));
+      for (const char* const plural : {"services", "endpointslices"}) {
+        server_->send_event(plural);
+        server_->await_ended(plural, 1);
+        server_->await_watch(plural);
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(plural, 1, server_->lists(plural));
+      }
+    }
   }
 
   void details_can_be_set_before_start() {
