@@ -16,6 +16,7 @@
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
+#include "plugins/nftables/drift_rows.hpp"
 #include "plugins/nftables/inspection.hpp"
 #include "plugins/nftables/probe.hpp"
 #include "plugins/nftables/refusal_text.hpp"
@@ -133,6 +134,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     }
   }
   valid_ = false;
+  model_written_ = false;
   retirement_.forget();
   log_unusable_addresses(node);
   std::swap(facts_, facts);
@@ -161,6 +163,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
   valid_ = true;
+  model_written_ = true;
   old_backend_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
@@ -394,10 +397,25 @@ void NftablesBackend::do_import(const abi::ArrayView& clients) {
   add_clients(found);
 }
 
-void NftablesBackend::do_inspect(inspection::Answer& answer) {
+Listing NftablesBackend::inspected_table() {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   read_ahead_.forget();
-  nftables::inspect(writer_.list(), model_, family(), answer);
+  return writer_.list();
+}
+
+void NftablesBackend::do_inspect(inspection::Answer& answer) {
+  nftables::inspect(inspected_table(), model_, family(), answer);
+}
+
+void NftablesBackend::do_find_drift(inspection::DriftRows& rows) {
+  Listing listing = inspected_table();
+  if (!model_written_) {
+    throw sdk::Failure(abi::Code::kRetry, {},
+                       "the last transaction failed, so there is nothing to compare the kernel with until its retry succeeds");
+  }
+  writer_.hide_leftovers(listing);
+  find_drift(std::move(listing), facts_.table, model_, rows);
+  if (settings_.offloads()) find_drift(offload_.compare(), rows);
 }
 
 }  // namespace sluice::nftables

@@ -57,6 +57,7 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   void do_export(abi::AffinitySink& sink) override;
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
+  void do_find_drift(inspection::DriftRows& rows) override;
 
   Facts read_facts(const abi::NodeFacts& node) const;
   void log_unusable_addresses(const abi::NodeFacts& node);
@@ -74,6 +75,8 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   // Returns false if at least one of the chains did not exist.
   bool remove_entry_chains();
   void remove_table();
+  // Of the kernel, for an inspection. Throws sdk::Failure (kRetry) before the first successful apply().
+  Listing inspected_table();
   void save_listing();
   void check_saved_listing();
 
@@ -96,6 +99,7 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   netfilter::Retirement retirement_;
 
   bool valid_ = false;  // the kernel has what the last transaction requested
+  bool model_written_ = false;  // the last apply() succeeded: model_ and facts_ are what it wrote
   std::uint64_t generation_ = 0;
   Facts facts_;
   std::optional<std::uint64_t> check_at_;  // the kernel's table was not read yet, and is checked then

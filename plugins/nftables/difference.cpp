@@ -44,6 +44,12 @@ std::vector<SetSpec> wanted_sets(const TableFacts& facts) {
 
 }  // namespace
 
+bool same_settings(const SetSpec& a, const SetSpec& b) { return shape(a) == shape(b); }
+
+bool is_shared(SetId set) { return set == SetId::kClusterIps || set == SetId::kHairpin; }
+
+bool ignores_comment(SetId set) { return is_shared(set) || set == SetId::kNodePortIps; }
+
 bool has_our_shape(const TableFacts& facts, const Listing& listing) {
   if (!listing.exists) return true;
   std::map<std::string, SetSpec, std::less<>> sets;
@@ -53,7 +59,7 @@ bool has_our_shape(const TableFacts& facts, const Listing& listing) {
   }
   for (const auto& [name, spec] : listing.sets) {
     const auto wanted = sets.find(name);
-    if (wanted == sets.end() || shape(wanted->second) != shape(spec)) return false;
+    if (wanted == sets.end() || !same_settings(wanted->second, spec)) return false;
   }
   std::map<std::string, ChainSpec, std::less<>> chains;
   for (ChainSpec& spec : fixed_chains(facts.layout)) {
@@ -159,16 +165,15 @@ void Difference::add(const PortId& id, Batch& batch) {
 }
 
 void Difference::add_record(const Record& record, std::string_view comment, Owner owner, Batch& batch) {
-  const bool shared = record.set == SetId::kClusterIps || record.set == SetId::kHairpin;
   RecordTable& there = listing_.records[index(record.set)];
   if (const auto place = there.find(record.key)) {
     if (there.is_marked(*place)) return;
     there.mark(*place);
     if (there.data(*place) == record.data &&
-        (shared || record.set == SetId::kNodePortIps || there.comment(*place) == comment_hash(comment)))
+        (ignores_comment(record.set) || there.comment(*place) == comment_hash(comment)))
       return;
     batch.elements.push_back({record, true, owner, {}});
-  } else if (shared && !added_[record.set == SetId::kHairpin].insert(record.key).second) {
+  } else if (is_shared(record.set) && !added_[record.set == SetId::kHairpin].insert(record.key).second) {
     return;
   }
   batch.elements.push_back({record, false, owner, std::string(comment)});

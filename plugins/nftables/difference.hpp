@@ -30,6 +30,14 @@ struct TableFacts {
 // table does not exist.
 bool has_our_shape(const TableFacts& facts, const Listing& listing);
 
+// Whether two sets can stand for each other: a set with other settings must be replaced.
+bool same_settings(const SetSpec& a, const SetSpec& b);
+
+// Whether several service ports may need the same element of the set.
+bool is_shared(SetId set);
+// Whether a comparison ignores the comments of the set's elements.
+bool ignores_comment(SetId set);
+
 // Orders the chains so that each refers to earlier ones only.
 std::vector<const SharedChain*> in_order(const std::vector<SharedChain>& chains);
 ChainSpec chain_spec(const LayoutFacts& facts, const SharedChain& chain);

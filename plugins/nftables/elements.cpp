@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "lib/text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
 
@@ -112,6 +113,17 @@ FrontendKey read_frontend(abi::Family family, const Key& key, bool node_port) {
   frontend.protocol = static_cast<abi::Protocol>(next[0]);
   frontend.port = read_port(next + 4);
   return frontend;
+}
+
+std::optional<FrontendKey> frontend_in(abi::Family family, const Record& record) {
+  constexpr SetId kOfAddresses[] = {SetId::kServiceIps,      SetId::kEndpoints,   SetId::kNoEndpointServices,
+                                    SetId::kNoLocalServices, SetId::kFirewallIps, SetId::kAffinityServices,
+                                    SetId::kServiceTraffic};
+  constexpr SetId kOfNodePorts[] = {SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
+                                    SetId::kNoLocalNodePorts, SetId::kAffinityNodePorts, SetId::kNodePortTraffic};
+  if (lib::contains(kOfAddresses, record.set)) return read_frontend(family, record.key, false);
+  if (lib::contains(kOfNodePorts, record.set)) return read_frontend(family, record.key, true);
+  return std::nullopt;
 }
 
 EndpointAddress read_endpoint(abi::Family family, const Data& data) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "sluice/abi/types.hpp"
@@ -138,6 +139,9 @@ EndpointAddress read_endpoint(abi::Family family, const Data& data);
 std::uint32_t read_number(const Data& data);
 // The last word of a key: a slot or a token.
 std::uint32_t last_word(const Key& key);
+
+// The frontend that the key of an element begins with; empty if elements of the set have none.
+std::optional<FrontendKey> frontend_in(abi::Family family, const Record& record);
 
 // "172.30.0.41:80/tcp", "[fd00::1]:80/udp", ":30001/tcp".
 std::string to_string(abi::Family family, const FrontendKey& frontend);

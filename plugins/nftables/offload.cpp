@@ -37,18 +37,28 @@ bool OffloadInterfaces::selects(const std::string& interface) const {
   });
 }
 
-OffloadInterfaces::Result OffloadInterfaces::reconcile() {
-  Result result;
+OffloadInterfaces::Difference OffloadInterfaces::compare() const {
+  Difference difference;
   std::optional<std::vector<std::string>> present = kernel_.flowtable_interfaces();
-  if (!present) return result;
+  if (!present) return difference;
+  difference.exists = true;
+  difference.present = present->size();
   std::vector<std::string> wanted = list_();
-  result.count = present->size();
-  if (wanted.empty()) return result;
+  if (wanted.empty()) return difference;
   std::erase_if(wanted, [this](const std::string& one) { return !selects(one); });
   std::sort(wanted.begin(), wanted.end());
   std::sort(present->begin(), present->end());
-  result.count -= write(without(*present, wanted), &Batch::remove_interfaces, result.problem);
-  result.count += write(without(wanted, *present), &Batch::add_interfaces, result.problem);
+  difference.missing = without(wanted, *present);
+  difference.extra = without(*present, wanted);
+  return difference;
+}
+
+OffloadInterfaces::Result OffloadInterfaces::reconcile() {
+  Result result;
+  const Difference difference = compare();
+  result.count = difference.present;
+  result.count -= write(difference.extra, &Batch::remove_interfaces, result.problem);
+  result.count += write(difference.missing, &Batch::add_interfaces, result.problem);
   return result;
 }
 

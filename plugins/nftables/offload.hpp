@@ -24,6 +24,16 @@ class OffloadInterfaces {
   OffloadInterfaces(std::vector<std::string> patterns, TableKernel& kernel,
                     std::function<std::vector<std::string>()> list);
 
+  struct Difference {
+    bool exists = false;      // the flowtable
+    std::size_t present = 0;  // interfaces that it has
+    // Sorted; empty if the interfaces of the node are not known.
+    std::vector<std::string> missing;
+    std::vector<std::string> extra;
+  };
+  // Reads both. Throws sdk::Failure.
+  Difference compare() const;
+
   struct Result {
     std::size_t count = 0;  // interfaces that the flowtable has now
     std::string problem;    // why the kernel refused one; empty if it refused none

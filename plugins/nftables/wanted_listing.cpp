@@ -25,8 +25,7 @@ void add_record(const Record& record, std::string_view comment, Listing& listing
 }
 
 bool same_elements(SetId id, const RecordTable& a, const RecordTable& b) {
-  // A comparison with the kernel ignores comments of these.
-  const bool ignores_comments = id == SetId::kClusterIps || id == SetId::kHairpin || id == SetId::kNodePortIps;
+  const bool ignores_comments = ignores_comment(id);
   if (a.size() != b.size()) return false;
   for (std::size_t place = 0; place < a.size(); ++place) {
     if (!(a.key(place) == b.key(place) && a.data(place) == b.data(place))) return false;
@@ -47,7 +46,7 @@ bool same_dispatch(std::vector<DispatchWrite> a, std::vector<DispatchWrite> b) {
 
 }  // namespace
 
-Listing wanted_listing(const TableFacts& facts, const Model& model) {
+Listing wanted_frame(const TableFacts& facts, const Model& model) {
   const abi::Family family = facts.layout.family;
   Listing listing;
   listing.exists = true;
@@ -60,6 +59,12 @@ Listing wanted_listing(const TableFacts& facts, const Model& model) {
     add_chain(chain_spec(facts.layout, chain), listing);
     listing.dispatch.push_back({chain.firewall, chain.number, chain.name, false});
   }
+  return listing;
+}
+
+Listing wanted_listing(const TableFacts& facts, const Model& model) {
+  const abi::Family family = facts.layout.family;
+  Listing listing = wanted_frame(facts, model);
   for (std::size_t i = 0; i < kSetCount; ++i) {
     const SetSpec spec = set_spec(family, static_cast<SetId>(i));
     if (listing.sets.contains(spec.name)) listing.records[i] = RecordTable(spec.key_size, spec.data_size);

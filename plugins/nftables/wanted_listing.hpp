@@ -13,6 +13,9 @@
 
 namespace sluice::nftables {
 
+// Sets, chains and the elements that lead to them, without other elements.
+Listing wanted_frame(const TableFacts& facts, const Model& model);
+
 // The table as a listing would show it if the kernel has all chains and elements of `model`, and no others.
 // `generation` stays 0.
 Listing wanted_listing(const TableFacts& facts, const Model& model);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
@@ -272,6 +273,17 @@ void Writer::note_users(const Model& model) {
 
 bool Writer::take_leftover(const std::string& chain) {
   return std::erase(leftovers_.full, chain) + std::erase(leftovers_.empty, chain) != 0;
+}
+
+void Writer::hide_leftovers(Listing& listing) const {
+  for (const auto* const names : {&leftovers_.full, &leftovers_.empty}) {
+    for (const std::string& name : *names) listing.chains.erase(name);
+  }
+  const auto key = [](const DispatchWrite& one) { return std::tie(one.firewall, one.number, one.chain); };
+  std::erase_if(listing.dispatch, [&](const DispatchWrite& one) {
+    const auto& hidden = leftovers_.dispatch;
+    return std::any_of(hidden.begin(), hidden.end(), [&](const DispatchWrite& other) { return key(one) == key(other); });
+  });
 }
 
 void Writer::empty_leftovers() {

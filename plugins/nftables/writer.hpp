@@ -69,6 +69,9 @@ class Writer {
     return !(leftovers_.dispatch.empty() && leftovers_.full.empty() && leftovers_.empty.empty());
   }
 
+  // Removes from `listing` the chains and elements of an earlier process that are still to be removed.
+  void hide_leftovers(Listing& listing) const;
+
   // Time spent waiting for the kernel, since the object was created.
   std::chrono::nanoseconds waited() const noexcept { return waited_; }
 

@@ -7,6 +7,7 @@
 
 #include "lib/protocol.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
+#include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 
 namespace sluice::nftables {
@@ -51,33 +52,25 @@ std::string key_text(abi::Family family, const Record& record) {
       const auto number = static_cast<std::uint16_t>(port == nullptr ? 0 : port[0] << 8 | port[1]);
       return to_string(family, EndpointAddress{address_in(family, key, 0), number}) + "/" + protocol_name(protocol);
     }
-    case SetId::kEndpoints:
-      return to_string(family, read_frontend(family, key, false)) + " slot " + slot_text(last_word(key));
-    case SetId::kNodePortEndpoints:
-      return to_string(family, read_frontend(family, key, true)) + " slot " + slot_text(last_word(key));
-    case SetId::kServiceNodePorts:
-    case SetId::kNoEndpointNodePorts:
-    case SetId::kNoLocalNodePorts:
-    case SetId::kAffinityNodePorts:
-    case SetId::kNodePortTraffic:
-      return to_string(family, read_frontend(family, key, true));
-    case SetId::kServiceIps:
-    case SetId::kNoEndpointServices:
-    case SetId::kNoLocalServices:
-    case SetId::kFirewallIps:
-    case SetId::kAffinityServices:
-    case SetId::kServiceTraffic:
-      return to_string(family, read_frontend(family, key, false));
     case SetId::kAffinitySlots:
       return "id " + std::to_string(word_at(key, 0) >> 16) + " slot " + std::to_string(last_word(key));
     case SetId::kAffinityEndpoints:
     case SetId::kAffinityLocalEndpoints:
       return protocol_name(key.empty() ? 0 : key.data()[0]) + " token " + std::to_string(last_word(key));
+    default:
+      break;
   }
-  return {};
+  const auto frontend = frontend_in(family, record);
+  if (!frontend) return {};
+  const bool has_slot = record.set == SetId::kEndpoints || record.set == SetId::kNodePortEndpoints;
+  return to_string(family, *frontend) + (has_slot ? " slot " + slot_text(last_word(key)) : std::string());
 }
 
 }  // namespace
+
+std::string table_text(abi::Family family) {
+  return "table " + std::string(names::nft_family(family == abi::Family::kIpv6)) + " " + kTableName;
+}
 
 std::string set_name(abi::Family family, SetId id) { return set_spec(family, id).name; }
 

@@ -59,6 +59,8 @@ Encoded encode(abi::Family family, const Batch& batch, const EncodeOptions& opti
 std::string describe(abi::Family family, const Batch& batch, const Encoded& encoded, const Encoded::Part& part);
 // "element 10.0.0.1 of cluster-ips".
 std::string describe(abi::Family family, const Record& record);
+// "table ip kube-proxy".
+std::string table_text(abi::Family family);
 std::string set_name(abi::Family family, SetId id);
 
 }  // namespace sluice::nftables

@@ -28,10 +28,7 @@ std::string text(std::string_view value) { return std::string(text_of(value)); }
 EventReader::EventReader(abi::Family family, const OwnSenders& own)
     : family_(protocol_family(family)),
       own_(own),
-      table_(std::string("table ")
-                 .append(names::nft_family(family == abi::Family::kIpv6))
-                 .append(" ")
-                 .append(kTableName)) {}
+      table_(table_text(family)) {}
 
 void EventReader::read(std::string_view datagram) {
   while (datagram.size() >= sizeof(nlmsghdr)) {

@@ -29,10 +29,6 @@
 namespace sluice::nftables {
 namespace {
 
-// Flags of a set with an element that the backend never writes, such as the catch-all element "*": the set has
-// another shape, so the table is replaced.
-constexpr std::uint32_t kForeignShape = ~std::uint32_t{0};
-
 lib::netlink::Message request(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
   const std::string body = make_request_body(family, attributes);
   return lib::netlink::make_message(message_type(message), flags, body.data(), body.size());

@@ -20,6 +20,10 @@
 
 namespace sluice::nftables {
 
+// Flags of a set with an element that the backend never writes, such as the catch-all element "*": the set has
+// another shape, so the table is replaced.
+inline constexpr std::uint32_t kForeignShape = ~std::uint32_t{0};
+
 class TableReader {
  public:
   static constexpr int kTries = 5;  // minimum attempts if other processes change our table meanwhile

@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/nftables/layout/expressions.hpp"
 #include "plugins/nftables/layout/typeof.hpp"
 
@@ -28,6 +29,12 @@ Rule RuleBuilder::make(std::string comment) {
   }
   rule.comment = std::move(comment);
   return rule;
+}
+
+std::string rule_text(const Rule& rule) {
+  std::string text = "[ " + lib::joined(lib::split(lib::trimmed(rule.text), '\n'), " ] [ ") + " ]";
+  if (!rule.comment.empty()) text += " comment \"" + rule.comment + '"';
+  return text;
 }
 
 Rule read_rule(const nftnl_rule* rule) {

@@ -26,6 +26,9 @@ struct Rule {
 // Decodes a listed rule; `expressions` stays empty.
 Rule read_rule(const nftnl_rule* rule);
 
+// In one line, with the expressions as `nft --debug=netlink` shows them: "[ immediate reg 0 drop ]".
+std::string rule_text(const Rule& rule);
+
 struct BaseHook {
   std::string type;        // "filter", "nat"
   std::uint32_t hook = 0;  // NF_INET_…

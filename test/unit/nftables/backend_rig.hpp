@@ -5,7 +5,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "plugins/nftables/backend.hpp"
 #include "test/unit/common/backend_rig.hpp"
@@ -43,6 +45,31 @@ class NftablesRig final : public BackendRig<FakeHost> {
     restart();
   }
   void pass(std::uint64_t seconds) { host.clock += seconds * 1'000'000'000; }
+
+  // Rows of one kind as text. Empty, with `inspected` and `error` set, if the call fails.
+  template <class Row>
+  std::vector<std::string> rows(abi::InspectionKind kind, std::string (*print)(const Row&), const std::string& name = {},
+                                const abi::InspectedPacket* packet = nullptr) {
+    struct Sink final : abi::InspectionSink {
+      explicit Sink(std::string (*with)(const Row&)) : print(with) {}
+      std::int32_t add(abi::ArrayView rows) noexcept override {
+        for (const Row& row : sdk::range<Row>(rows)) found.push_back(print(row));
+        return 1;
+      }
+      std::string (*print)(const Row&);
+      std::vector<std::string> found;
+    } sink(print);
+    abi::InspectionQuery query{};
+    query.struct_size = sizeof(query);
+    query.kind = kind;
+    query.name = sdk::view(name);
+    query.packet = packet;
+    clear_error();
+    auto* const inspection =
+        static_cast<abi::InspectionRows*>(backend().extension(sdk::view(std::string_view(abi::kInspectionRows))));
+    inspected = inspection->inspect(&query, &sink, &error);
+    return sink.found;
+  }
 
   FakeTable table;
 
