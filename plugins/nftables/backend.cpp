@@ -12,11 +12,13 @@
 #include <random>
 #include <utility>
 
+#include "lib/text.hpp"
 #include "plugins/common/log_ids.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
 #include "plugins/nftables/drift_rows.hpp"
+#include "plugins/nftables/explanation.hpp"
 #include "plugins/nftables/inspection.hpp"
 #include "plugins/nftables/probe.hpp"
 #include "plugins/nftables/refusal_text.hpp"
@@ -397,9 +399,13 @@ void NftablesBackend::do_import(const abi::ArrayView& clients) {
   add_clients(found);
 }
 
-Listing NftablesBackend::inspected_table() {
+void NftablesBackend::begin_inspection() {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   read_ahead_.forget();
+}
+
+Listing NftablesBackend::inspected_table() {
+  begin_inspection();
   return writer_.list();
 }
 
@@ -416,6 +422,13 @@ void NftablesBackend::do_find_drift(inspection::DriftRows& rows) {
   writer_.hide_leftovers(listing);
   find_drift(std::move(listing), facts_.table, model_, rows);
   if (settings_.offloads()) find_drift(offload_.compare(), rows);
+}
+
+void NftablesBackend::do_explain(inspection::Explanation& steps) {
+  const Listing listing = inspected_table();
+  const abi::Address& address = steps.packet().address;
+  const bool to_this_node = netfilter::is_loopback(family(), address) || lib::contains(table_.addresses(), address);
+  explain(listing, facts_.table, model_, to_this_node, steps);
 }
 
 }  // namespace sluice::nftables

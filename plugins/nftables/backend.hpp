@@ -58,6 +58,7 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
   void do_find_drift(inspection::DriftRows& rows) override;
+  void do_explain(inspection::Explanation& steps) override;
 
   Facts read_facts(const abi::NodeFacts& node) const;
   void log_unusable_addresses(const abi::NodeFacts& node);
@@ -75,7 +76,8 @@ class NftablesBackend final : public sdk::BackendBase, private common::AffinityB
   // Returns false if at least one of the chains did not exist.
   bool remove_entry_chains();
   void remove_table();
-  // Of the kernel, for an inspection. Throws sdk::Failure (kRetry) before the first successful apply().
+  // Call first in an inspection. Throws sdk::Failure (kRetry) before the first successful apply().
+  void begin_inspection();
   Listing inspected_table();
   void save_listing();
   void check_saved_listing();

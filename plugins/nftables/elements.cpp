@@ -5,7 +5,6 @@
 
 #include <cstdio>
 
-#include "lib/text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
 
@@ -37,7 +36,14 @@ std::uint32_t read_word(const std::uint8_t* bytes) {
   return word;
 }
 
+constexpr FrontendSets kAddressSets{SetId::kServiceIps,      SetId::kEndpoints,        SetId::kNoEndpointServices,
+                                    SetId::kNoLocalServices, SetId::kAffinityServices, SetId::kServiceTraffic};
+constexpr FrontendSets kNodePortSets{SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
+                                     SetId::kNoLocalNodePorts, SetId::kAffinityNodePorts, SetId::kNodePortTraffic};
+
 }  // namespace
+
+const FrontendSets& frontend_sets(bool node_port) noexcept { return node_port ? kNodePortSets : kAddressSets; }
 
 Key frontend_key(abi::Family family, const FrontendKey& frontend) {
   Key key;
@@ -116,13 +122,13 @@ FrontendKey read_frontend(abi::Family family, const Key& key, bool node_port) {
 }
 
 std::optional<FrontendKey> frontend_in(abi::Family family, const Record& record) {
-  constexpr SetId kOfAddresses[] = {SetId::kServiceIps,      SetId::kEndpoints,   SetId::kNoEndpointServices,
-                                    SetId::kNoLocalServices, SetId::kFirewallIps, SetId::kAffinityServices,
-                                    SetId::kServiceTraffic};
-  constexpr SetId kOfNodePorts[] = {SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
-                                    SetId::kNoLocalNodePorts, SetId::kAffinityNodePorts, SetId::kNodePortTraffic};
-  if (lib::contains(kOfAddresses, record.set)) return read_frontend(family, record.key, false);
-  if (lib::contains(kOfNodePorts, record.set)) return read_frontend(family, record.key, true);
+  for (const bool node_port : {false, true}) {
+    const FrontendSets& sets = frontend_sets(node_port);
+    for (const SetId set : {sets.classes, sets.endpoints, sets.rejected, sets.dropped, sets.affinity, sets.traffic}) {
+      if (set == record.set) return read_frontend(family, record.key, node_port);
+    }
+  }
+  if (record.set == SetId::kFirewallIps) return read_frontend(family, record.key, false);
   return std::nullopt;
 }
 

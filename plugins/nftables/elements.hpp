@@ -122,6 +122,12 @@ struct FrontendKey {
   std::uint16_t port = 0;  // host order
 };
 
+// The sets that may contain a frontend.
+struct FrontendSets {
+  SetId classes, endpoints, rejected, dropped, affinity, traffic;
+};
+const FrontendSets& frontend_sets(bool node_port) noexcept;
+
 // Keys and data from their components.
 Key frontend_key(abi::Family family, const FrontendKey& frontend);  // a node port has no address
 Key slot_key(abi::Family family, const FrontendKey& frontend, std::uint32_t slot);

@@ -22,15 +22,6 @@ using inspection::ServiceLine;
 
 constexpr const char* kNotWanted = "not wanted by any Service";
 
-// The sets that may contain a frontend, for addresses and for node ports.
-struct Sets {
-  SetId classes, endpoints, rejected, dropped, affinity, traffic;
-};
-constexpr Sets kAddressSets{SetId::kServiceIps,      SetId::kEndpoints,        SetId::kNoEndpointServices,
-                            SetId::kNoLocalServices, SetId::kAffinityServices, SetId::kServiceTraffic};
-constexpr Sets kNodePortSets{SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
-                            SetId::kNoLocalNodePorts, SetId::kAffinityNodePorts, SetId::kNodePortTraffic};
-
 class Decoder {
  public:
   Decoder(Listing& listing, const Model& model, abi::Family family) : listing_(listing), family_(family) {
@@ -44,7 +35,7 @@ class Decoder {
   // All frontends, with the name of their service port; empty if the model does not have it.
   void lines(inspection::Answer& answer) {
     for (const bool node_port : {false, true}) {
-      const Sets& sets = node_port ? kNodePortSets : kAddressSets;
+      const FrontendSets& sets = frontend_sets(node_port);
       for (const SetId set : {sets.classes, sets.rejected, sets.dropped}) {
         const RecordTable& there = records(set);
         for (std::size_t place = 0; place < there.size(); ++place) {
@@ -99,7 +90,7 @@ class Decoder {
   }
 
   ServiceLine decode(const Key& key, std::uint64_t comment, bool node_port) {
-    const Sets& sets = node_port ? kNodePortSets : kAddressSets;
+    const FrontendSets& sets = frontend_sets(node_port);
     const FrontendKey frontend = read_frontend(family_, key, node_port);
     if (!node_port) addresses_.insert(frontend.address);
     ServiceLine line;
@@ -129,7 +120,7 @@ class Decoder {
 
   struct Frontend {
     FrontendKey key;
-    const Sets& sets;
+    const FrontendSets& sets;
     std::optional<std::uint32_t> affinity;
   };
 

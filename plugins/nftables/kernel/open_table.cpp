@@ -1,9 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_watch.hpp"
+#include "sluice/sdk/address.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -35,12 +39,31 @@ std::vector<std::string> node_interfaces() {
   return names;
 }
 
+// Empty if the kernel refuses.
+std::vector<abi::Address> node_addresses(abi::Family family) {
+  std::vector<abi::Address> found;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return found;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, &freeifaddrs);
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != sdk::socket_family(family)) continue;
+    const void* const bytes = family == abi::Family::kIpv6
+                                  ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr)
+                                  : &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    std::memcpy(found.emplace_back().bytes, bytes, sdk::address_bytes(family));
+  }
+  return found;
+}
+
 }  // namespace
 
 Table open_table(abi::Family family) {
   const std::shared_ptr<OwnSenders> own = shared_senders();
   const netlink::OpenRawSocket open = [] { return netlink::open_raw_socket(NETLINK_NETFILTER); };
-  return {std::make_unique<NetlinkTable>(family, open, own), std::make_unique<NetlinkWatch>(family, open, own), &node_interfaces};
+  return {.kernel = std::make_unique<NetlinkTable>(family, open, own),
+          .watch = std::make_unique<NetlinkWatch>(family, open, own),
+          .interfaces = &node_interfaces,
+          .addresses = [family] { return node_addresses(family); }};
 }
 
 }  // namespace sluice::nftables

@@ -102,6 +102,7 @@ struct Table {
   // Approximate number of elements per transaction of a full write: the kernel blocks other writers meanwhile.
   std::size_t chunk = 20'000;
   std::uint32_t affinity_ids = 65'535;  // maximum number of service ports with session affinity
+  std::function<std::vector<abi::Address>()> addresses{};  // of this node and this family, in any order
 };
 
 // The table of this node. Opens nothing yet: sockets belong to the network namespace of the first use.

@@ -269,7 +269,8 @@ class FakeTable::Work {
 Table FakeTable::open() {
   armed = false;
   return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this),
-          [this] { return std::vector<std::string>(node_interfaces.begin(), node_interfaces.end()); }, chunk, affinity_ids};
+          [this] { return std::vector<std::string>(node_interfaces.begin(), node_interfaces.end()); }, chunk, affinity_ids,
+          [this] { return node_addresses; }};
 }
 
 std::vector<Refusal> FakeTable::commit(const Batch& batch) {

@@ -48,6 +48,7 @@ class FakeTable {
   State state;
 
   std::set<std::string> node_interfaces{"lo", "eth0"};
+  std::vector<abi::Address> node_addresses;
 
   // The table for the backend: forwards to this object, which must outlive it.
   nftables::Table open();
