@@ -15,6 +15,7 @@
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
+#include "plugins/iptables/drift_rows.hpp"
 #include "plugins/iptables/inspection.hpp"
 #include "plugins/iptables/kernel_rules.hpp"
 #include "plugins/iptables/observe.hpp"
@@ -72,7 +73,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
     }
   }
   session_.reset_counters();
-  valid_ = false;
+  valid_ = written_ = false;
   removal_.reset();
   retirement_.forget();
   affinity_.note(transaction);
@@ -91,7 +92,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   if (submitter.met_refusal()) reporter_.failure(full);
   if (full) skipped_.clear();
   bind_clients();
-  valid_ = true;
+  valid_ = written_ = true;
   old_backend_serves_ = false;
   generation_ = transaction.generation;
   facts_ = facts;
@@ -348,6 +349,16 @@ void IptablesBackend::do_inspect(inspection::Answer& answer) {
   KernelRules rules(family());
   session_.read(rules);
   iptables::inspect(rules, names_, facts_.plan, answer);
+}
+
+void IptablesBackend::do_find_drift(inspection::DriftRows& rows) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  if (!written_) {
+    throw sdk::Failure(abi::Code::kRetry, {},
+                       "the last transaction failed, so the kernel has no known state to compare with; the daemon "
+                       "retries it");
+  }
+  add_drift_rows(session_, state_, rows);
 }
 
 }  // namespace sluice::iptables

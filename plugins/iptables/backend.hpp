@@ -62,6 +62,7 @@ class IptablesBackend final : public sdk::BackendBase,
   void do_export(abi::AffinitySink& sink) override;
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
+  void do_find_drift(inspection::DriftRows& rows) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
              netfilter::Submitter& submitter);
@@ -89,7 +90,8 @@ class IptablesBackend final : public sdk::BackendBase,
   AffinityClients affinity_;
   ServiceNames names_;
 
-  bool valid_ = false;  // state_ was written completely and has not drifted
+  bool valid_ = false;    // state_ was written completely and has not drifted
+  bool written_ = false;  // state_ was written completely, by the last apply()
   std::uint64_t generation_ = 0;
   Facts facts_;
   std::uint64_t node_version_ = 0;

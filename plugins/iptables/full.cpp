@@ -361,12 +361,14 @@ class FullSync {
 
   // A failure is only logged: with nf_tables only administrators use this chain.
   void write_mangle_canary() {
+    state_.mangle_canary = true;
     if (observed_.chain(Table::kMangle, kCanary)) return;
     netfilter::RestoreInput canary;
     canary.declare(Table::kMangle, kCanary);
     try {
       session_.send(canary);
     } catch (const sdk::Failure& why) {
+      state_.mangle_canary = false;
       context_.log.warning(log_id::kCanaryFailed,
                            std::string("make the chain KUBE-PROXY-CANARY in table mangle: ") + why.what());
     }

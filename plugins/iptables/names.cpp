@@ -47,6 +47,14 @@ std::string hash_input(const abi::ServicePortKey& key) {
   return hash_input(sdk::service_port_name(key), sdk::protocol_name(key.protocol));
 }
 
+HashInput split_hash_input(std::string_view input) noexcept {
+  for (const abi::Protocol protocol : {abi::Protocol::kSctp, abi::Protocol::kTcp, abi::Protocol::kUdp}) {
+    const std::string_view word = sdk::protocol_name(protocol);
+    if (input.ends_with(word)) return {input.substr(0, input.size() - word.size()), protocol};
+  }
+  return {input, {}};
+}
+
 Table table(SharedChain chain) noexcept {
   return chain == SharedChain::kNatServices || chain == SharedChain::kNatNodePorts ? Table::kNat : Table::kFilter;
 }

@@ -49,6 +49,12 @@ std::optional<ChainId> parse_chain(std::string_view name);
 // The input of the hashes: the printed name of the service port and its protocol.
 std::string hash_input(std::string_view service_port_name, std::string_view protocol);
 std::string hash_input(const abi::ServicePortKey& key);
+// The inverse.
+struct HashInput {
+  std::string_view service_port_name;  // part of the input
+  abi::Protocol protocol;
+};
+HashInput split_hash_input(std::string_view input) noexcept;
 
 // Chains that hold rules of all service ports.
 enum class SharedChain : std::uint8_t {

@@ -23,12 +23,7 @@ ServiceNames::ByHash ServiceNames::by_hash() const {
   ByHash names;
   names.reserve(inputs_.size());
   for (const std::string& input : inputs_) {
-    std::size_t size = input.size();
-    for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
-      const std::string_view word = sdk::protocol_name(protocol);
-      if (input.ends_with(word)) size = input.size() - word.size();
-    }
-    names.emplace(netfilter::base32_hash(input), input.substr(0, size));
+    names.emplace(netfilter::base32_hash(input), split_hash_input(input).service_port_name);
   }
   return names;
 }

@@ -31,7 +31,7 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
                            netfilter::RestoreInput& input, SharedRules shared) {
   KnownService known;
   known.chains.reserve(plan.chains.size());
-  for (const ChainId& chain : plan.chains) known.chains.push_back({chain, 0});
+  for (const ChainId& chain : plan.chains) known.chains.push_back({chain, 0, 0});
   known.endpoints = plan.endpoints & 0x3fffffffu;
   known.internal_without_local_endpoints = plan.internal_without_local_endpoints;
   known.external_without_local_endpoints = plan.external_without_local_endpoints;
@@ -41,6 +41,7 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
       chain.content = netfilter::fold(chain.content, comments_are_optional(chain.id.kind)
                                                          ? canonicaliser.hash_without_comments(rule.text)
                                                          : canonicaliser.hash(rule.text));
+      ++chain.rules;
       ++known.chain_rules;
       continue;
     }

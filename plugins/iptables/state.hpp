@@ -23,7 +23,8 @@ namespace sluice::iptables {
 
 struct KnownChain {
   ChainId id;
-  std::uint64_t content;  // as in netfilter::Chain
+  std::uint64_t content;    // as in netfilter::Chain
+  std::uint32_t rules = 0;  // how many
 };
 
 struct KnownRule {
@@ -74,6 +75,7 @@ class State {
   StaticPlan fixed;
   std::vector<KnownFixedChain> fixed_chains;
   std::vector<netfilter::Rule> tail;
+  bool mangle_canary = false;  // a kernel without table mangle has none
 
  private:
   void count(const KnownService& service, bool more);

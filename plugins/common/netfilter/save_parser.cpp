@@ -11,7 +11,13 @@ SaveParser::SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule, Ignore
     : into_(into), keep_text_(std::move(keep_text)), on_rule_(std::move(on_rule)),
       ignore_comments_(std::move(ignore_comments)) {}
 
+void SaveParser::leave_chain() {
+  if (chain_ == nullptr || !keep_ || !drop_text_) return;
+  if (drop_text_(table_name_, chain_name_, *chain_)) chain_->rules = {};
+}
+
 void SaveParser::on_table(std::string_view name) {
+  leave_chain();
   table_name_ = name;
   table_ = &into_.make_table(table_name_);
   chain_ = nullptr;
@@ -29,6 +35,7 @@ void SaveParser::on_chain(std::string_view name, bool built_in) { find_or_make(n
 
 void SaveParser::on_rule(std::string_view chain, std::string_view rule) {
   if (chain_ == nullptr || chain_name_ != chain) {
+    leave_chain();
     chain_ = &find_or_make(chain, false);
     chain_name_ = chain;
     keep_ = keep_text_ && keep_text_(table_name_, chain_name_, chain_->built_in);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
@@ -27,19 +28,27 @@ class SaveParser final : public SaveReader {
   // Whether comments of rules in this chain are ignored.
   using IgnoreComments = std::function<bool(std::string_view table, std::string_view chain)>;
 
+  // Called after the last rule of a chain whose text is stored: whether its text is not needed.
+  using DropText = std::function<bool(std::string_view table, std::string_view chain, const Chain& content)>;
+
   // `into` outlives the parser.
   SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {}, IgnoreComments ignore_comments = {});
+
+  // Before the first append().
+  void set_drop_text(DropText drop_text) { drop_text_ = std::move(drop_text); }
 
  private:
   void on_table(std::string_view name) override;
   void on_chain(std::string_view name, bool built_in) override;
   void on_rule(std::string_view chain, std::string_view rule) override;
   Chain& find_or_make(std::string_view name, bool built_in);
+  void leave_chain();
 
   Ruleset& into_;
   KeepText keep_text_;
   OnRule on_rule_;
   IgnoreComments ignore_comments_;
+  DropText drop_text_;
   Canonicaliser canonicaliser_;
   Ruleset::Chains* table_ = nullptr;
   std::string table_name_;

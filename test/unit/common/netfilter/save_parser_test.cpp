@@ -51,6 +51,7 @@ class SaveParserTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(size_of_pieces_does_not_matter);
   CPPUNIT_TEST(stores_text_only_of_requested_chains);
   CPPUNIT_TEST(content_of_a_chain_is_the_fold_of_its_rules);
+  CPPUNIT_TEST(text_of_chains_can_be_dropped);
   CPPUNIT_TEST(reports_targets_of_rules);
   CPPUNIT_TEST(detects_truncated_output);
   CPPUNIT_TEST(hostile_text_is_harmless);
@@ -97,6 +98,22 @@ class SaveParserTest : public CppUnit::TestFixture {
     std::uint64_t content = 0;
     for (const Rule& rule : parsed.rules.chain("filter", "KUBE-FORWARD")->rules) content = fold(content, rule.hash);
     CPPUNIT_ASSERT_EQUAL(content, parsed.rules.chain("filter", "KUBE-FORWARD")->content);
+  }
+
+  void text_of_chains_can_be_dropped() {
+    Ruleset rules;
+    SaveParser parser(rules, [](std::string_view, std::string_view chain, bool) { return chain != "PREROUTING"; });
+    std::string asked;
+    parser.set_drop_text([&](std::string_view table, std::string_view chain, const Chain& found) {
+      asked.append(table).append(" ").append(chain).append(" ").append(std::to_string(found.rules.size())).append("\n");
+      return chain == "INPUT";
+    });
+    parser.append(kSave);
+    parser.finish();
+    CPPUNIT_ASSERT_EQUAL(std::string("filter INPUT 1\nfilter KUBE-FORWARD 2\n"), asked);
+    CPPUNIT_ASSERT(rules.chain("filter", "INPUT")->rules.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, rules.chain("filter", "INPUT")->rule_count);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rules.chain("filter", "KUBE-FORWARD")->rules.size());
   }
 
   void reports_targets_of_rules() {
