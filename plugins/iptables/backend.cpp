@@ -16,6 +16,7 @@
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/iptables/drift_rows.hpp"
+#include "plugins/iptables/explanation.hpp"
 #include "plugins/iptables/inspection.hpp"
 #include "plugins/iptables/kernel_rules.hpp"
 #include "plugins/iptables/observe.hpp"
@@ -225,7 +226,7 @@ bool IptablesBackend::has_canary() {
   netfilter::Ruleset rules;
   netfilter::SaveParser parser(rules, {});
   const lib::ProgramResult outcome =
-      kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.append(piece); });
+      kernel_->save({.only = Table::kMangle}, [&parser](std::string_view piece) { parser.append(piece); });
   if (!outcome.ok()) throw netfilter::failure_of(kernel_->tools().save, outcome);
   parser.finish();
   return rules.chain("mangle", kCanary) != nullptr;
@@ -359,6 +360,21 @@ void IptablesBackend::do_find_drift(inspection::DriftRows& rows) {
                        "retries it");
   }
   add_drift_rows(session_, state_, rows);
+}
+
+void IptablesBackend::do_explain(inspection::Explanation& steps) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  const MatchFacts facts{facts_.mark, facts_.plan.local, kernel_->local_addresses()};
+  const TracedPacket packet(steps.packet());
+  PacketRules rules(packet, facts);
+  session_.read(rules, true);
+  const auto is_remembered = [&](const std::string& list, std::uint32_t seconds) {
+    const auto clients = recent_->read(list, family());
+    return clients && std::any_of(clients->begin(), clients->end(), [&](const RecentClient& one) {
+             return one.address == packet.packet.client && one.age <= std::chrono::seconds(seconds);
+           });
+  };
+  explain(rules, facts, is_remembered, written_ ? &state_ : nullptr, steps);
 }
 
 }  // namespace sluice::iptables

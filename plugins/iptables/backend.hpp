@@ -63,6 +63,7 @@ class IptablesBackend final : public sdk::BackendBase,
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
   void do_find_drift(inspection::DriftRows& rows) override;
+  void do_explain(inspection::Explanation& steps) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
              netfilter::Submitter& submitter);

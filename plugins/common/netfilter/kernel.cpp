@@ -3,9 +3,13 @@
 
 #include "plugins/common/netfilter/kernel.hpp"
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <initializer_list>
 #include <system_error>
 #include <utility>
@@ -50,12 +54,13 @@ const Tools& NodeKernel::tools() {
   return *tools_;
 }
 
-lib::ProgramResult NodeKernel::save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) {
+lib::ProgramResult NodeKernel::save(const SaveOptions& options, const std::function<void(std::string_view)>& sink) {
   lib::Program command;
   command.arguments = {tools().save};
-  if (only) {
+  if (options.counters) command.arguments.emplace_back("-c");
+  if (options.only) {
     command.arguments.emplace_back("-t");
-    command.arguments.emplace_back(table_name(*only));
+    command.arguments.emplace_back(table_name(*options.only));
   }
   command.timeout = kSaveTimeout;
   command.on_output = sink;
@@ -113,6 +118,26 @@ std::optional<std::uint32_t> NodeKernel::generation() {
 ForeignChanges& NodeKernel::foreign_changes() {
   static ForeignChanges changes;  // all families of this process share one node
   return changes;
+}
+
+std::set<abi::Address> NodeKernel::local_addresses() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) {
+    throw sdk::Failure(abi::Code::kRetry, {}, "the addresses of this node cannot be read", errno);
+  }
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(list, [](ifaddrs* all) { freeifaddrs(all); });
+  std::set<abi::Address> found;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != sdk::socket_family(family_)) continue;
+    abi::Address address{};
+    if (family_ == abi::Family::kIpv4) {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, 4);
+    } else {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, 16);
+    }
+    found.insert(address);
+  }
+  return found;
 }
 
 int NodeKernel::allow_localnet_routing() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@
 #include "plugins/common/netfilter/generation.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/tools.hpp"
+#include "sluice/sdk/address.hpp"
 #include "sluice/sdk/deadline.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -27,6 +29,12 @@ namespace sluice::netfilter {
 struct Restored {
   lib::ProgramResult outcome;
   std::chrono::milliseconds lock_wait{0};
+};
+
+// What iptables-save prints.
+struct SaveOptions {
+  std::optional<Table> only{};  // empty: all tables
+  bool counters = false;        // packets and bytes of each rule
 };
 
 class Kernel {
@@ -40,8 +48,8 @@ class Kernel {
 
   // Found on first use. Throws sdk::Failure if there are none.
   virtual const Tools& tools() = 0;
-  // Passes the iptables-save output of all tables, or of one, to `sink` piece by piece.
-  virtual lib::ProgramResult save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) = 0;
+  // Passes the iptables-save output to `sink` piece by piece.
+  virtual lib::ProgramResult save(const SaveOptions& options, const std::function<void(std::string_view)>& sink) = 0;
   // One run of iptables-restore --noflush. Waits some seconds for the lock of legacy
   // iptables. A timeout is reported like a timeout of the tool itself.
   virtual Restored restore(std::string_view input) = 0;
@@ -53,6 +61,8 @@ class Kernel {
   virtual std::optional<std::uint32_t> generation() = 0;
   // Counts foreign changes; shared by the IP families of a node.
   virtual ForeignChanges& foreign_changes() = 0;
+  // The addresses of this node on all interfaces. Throws sdk::Failure (kRetry).
+  virtual std::set<abi::Address> local_addresses() = 0;
   // Sets the sysctl route_localnet. Returns 0 or an errno.
   virtual int allow_localnet_routing() = 0;
   // Creates a packet counter unless it exists. Returns 0 or an errno.
@@ -70,11 +80,12 @@ class NodeKernel final : public Kernel {
   explicit NodeKernel(abi::Family family) : family_(family) {}
 
   const Tools& tools() override;
-  lib::ProgramResult save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) override;
+  lib::ProgramResult save(const SaveOptions& options, const std::function<void(std::string_view)>& sink) override;
   Restored restore(std::string_view input) override;
   lib::ProgramResult try_restore(std::string_view input) override;
   std::optional<std::uint32_t> generation() override;
   ForeignChanges& foreign_changes() override;
+  std::set<abi::Address> local_addresses() override;
   int allow_localnet_routing() override;
   int ensure_counter(const std::string& name) override { return accounting_.ensure(name); }
   std::optional<std::uint64_t> counted_packets(const std::string& name) override { return accounting_.packets(name); }

@@ -45,11 +45,11 @@ void KernelSession::list(SaveReader& reader) {
   read(reader);
 }
 
-void KernelSession::read(SaveReader& reader) {
+void KernelSession::read(SaveReader& reader, bool counters) {
   kernel_.deadline().check();
   const Timed timed(tool_time_);
   const lib::ProgramResult outcome =
-      kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.append(piece); });
+      kernel_.save({.counters = counters}, [&reader](std::string_view piece) { reader.append(piece); });
   if (!outcome.ok()) throw failure_of(kernel_.tools().save, outcome);
   reader.finish();
   if (!reader.complete()) {

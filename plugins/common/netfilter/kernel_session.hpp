@@ -43,8 +43,8 @@ class KernelSession {
   // Lists all rules of the kernel into `reader` and records the count of foreign changes for
   // accept(). Throws sdk::Failure if the tool fails or its output is truncated.
   void list(SaveReader& reader);
-  // The same without recording, so accept() still refers to the last list().
-  void read(SaveReader& reader);
+  // The same without recording, so accept() still refers to the last list(). `counters`: of packets and bytes, too.
+  void read(SaveReader& reader, bool counters = false);
 
   // Writes `input` unless it is empty. Returns empty on success. Throws sdk::Failure if
   // `input` is not the cause of the failure.

@@ -87,6 +87,8 @@ std::uint32_t RuleFields::conditions() const noexcept {
       {virtual_address || virtual_port || virtual_protocol, kVirtual},
       {other, kOther},
       {unmarked != 0, kUnmarked},
+      {marked != 0, kMarked},
+      {!states.empty(), kStates},
   };
   std::uint32_t bits = 0;
   for (const auto& [is_set, bit] : all) bits |= is_set ? std::uint32_t{bit} : 0u;
@@ -116,7 +118,10 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
   static constexpr Handler kState = [](const Value& value, RuleFields& fields) {
     if (value.text == "NEW" && !value.negated) return fields.is_new = true;
     if (value.text == "DNAT" && value.negated) return fields.not_translated = true;
-    return false;
+    if (!fields.states.empty()) return false;
+    fields.states = value.text;
+    fields.not_states = value.negated;
+    return !value.text.empty();
   };
   static constexpr Handler kTranslation = [](const Value& value, RuleFields& fields) {
     fields.translate_to = value.text;
@@ -177,8 +182,9 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
          const std::size_t slash = std::min(value.text.find('/'), value.text.size());
          const auto mark = hexadecimal(value.text.substr(0, slash));
          const auto mask = hexadecimal(value.text.substr(std::min(slash + 1, value.text.size())));
-         if (!value.negated || !mark || mark != mask || fields.unmarked != 0) return false;
-         fields.unmarked = *mark;
+         std::uint32_t& bits = value.negated ? fields.unmarked : fields.marked;
+         if (!mark || mark != mask || bits != 0) return false;
+         bits = *mark;
          return *mark != 0;
        }},
       {"--rcheck",

@@ -37,7 +37,10 @@ struct RuleFields {
   bool is_new = false;                // --ctstate NEW
   bool not_translated = false;        // ! --ctstate DNAT
   bool not_from_bridge_port = false;  // ! --physdev-is-in
+  std::string_view states;            // other lists of states, "RELATED,ESTABLISHED"
+  bool not_states = false;            // the packet must be in none of `states`
   std::uint32_t unmarked = 0;         // bits that the packet must not have all, ! --mark BITS/BITS
+  std::uint32_t marked = 0;           // bits that the packet must have all, --mark BITS/BITS
   Recent recent = Recent::kNone;
   std::string_view list;                        // of `recent`
   std::uint32_t seconds = 0;                    // of `recent`
@@ -68,6 +71,8 @@ struct RuleFields {
     kVirtual = 1u << 12,
     kOther = 1u << 13,
     kUnmarked = 1u << 14,
+    kMarked = 1u << 15,
+    kStates = 1u << 16,
   };
   std::uint32_t conditions() const noexcept;
   // The rule is for exactly one address and port.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "lib/number.hpp"
+
 namespace sluice::netfilter {
 namespace {
 
@@ -15,6 +17,16 @@ std::string_view next_word(std::string_view& text) {
   const std::string_view word = text.substr(begin, end - begin);
   text.remove_prefix(std::min(text.find_first_not_of(" \t", end), text.size()));
   return word;
+}
+
+// "[7:420]".
+std::optional<Counts> parse_counts(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto packets = lib::parse_number<std::uint64_t>(text.substr(0, colon));
+  const auto bytes = lib::parse_number<std::uint64_t>(text.substr(std::min(colon + 1, text.size())));
+  return packets && bytes ? std::optional(Counts{*packets, *bytes}) : std::nullopt;
 }
 
 }  // namespace
@@ -72,12 +84,15 @@ void SaveReader::chain_line(std::string_view text) {
     ++malformed_;
     return;
   }
+  policy_ = policy;
+  counts_ = parse_counts(text);
   on_chain(name, policy != "-");
 }
 
 // "[packets:bytes] -A NAME rule"; the counters are printed only with --counters.
 void SaveReader::rule_line(std::string_view text) {
-  if (text[0] == '[') next_word(text);
+  counts_.reset();
+  if (text[0] == '[') counts_ = parse_counts(next_word(text));
   const std::string_view verb = next_word(text);
   const std::string_view name = next_word(text);
   if ((verb != "-A" && verb != "--append") || name.empty()) {

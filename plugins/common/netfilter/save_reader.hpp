@@ -6,10 +6,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace sluice::netfilter {
+
+// What a rule has matched, or a policy has decided.
+struct Counts {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+};
 
 class SaveReader {
  public:
@@ -34,6 +42,11 @@ class SaveReader {
   // `rule` is the text after the name of the chain. There may be no on_chain() call for that chain.
   virtual void on_rule(std::string_view chain, std::string_view rule) = 0;
 
+  // During on_chain(): the policy of a built-in chain, "ACCEPT" or "DROP".
+  std::string_view policy() const noexcept { return policy_; }
+  // During on_chain(), where user-defined chains have 0, and on_rule(): empty if the text has no counters.
+  const std::optional<Counts>& counts() const noexcept { return counts_; }
+
  private:
   // Longer lines are skipped; iptables rules are much shorter.
   static constexpr std::size_t kLineLimit = 64 * 1024;
@@ -47,6 +60,8 @@ class SaveReader {
   bool skipping_ = false;
   bool cut_ = false;
   std::size_t malformed_ = 0;
+  std::string_view policy_;
+  std::optional<Counts> counts_;
 };
 
 }  // namespace sluice::netfilter

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
@@ -26,7 +27,7 @@ class FakeKernel final : public netfilter::Kernel {
   std::unique_ptr<netfilter::Kernel> open();
 
   const netfilter::Tools& tools() override { return tools_; }
-  lib::ProgramResult save(std::optional<netfilter::Table> only,
+  lib::ProgramResult save(const netfilter::SaveOptions& options,
                           const std::function<void(std::string_view)>& sink) override;
   netfilter::Restored restore(std::string_view input) override;
   lib::ProgramResult try_restore(std::string_view) override { return ok(); }
@@ -34,6 +35,7 @@ class FakeKernel final : public netfilter::Kernel {
     return tools_.variant == netfilter::Variant::kNft ? std::optional(*generation_) : std::nullopt;
   }
   netfilter::ForeignChanges& foreign_changes() override { return *foreign_changes_; }
+  std::set<abi::Address> local_addresses() override { return addresses; }
   int allow_localnet_routing() override { return sysctl_error; }
   int ensure_counter(const std::string& name) override;
   std::optional<std::uint64_t> counted_packets(const std::string& name) override;
@@ -78,6 +80,10 @@ class FakeKernel final : public netfilter::Kernel {
   int counter_error = 95;  // EOPNOTSUPP
   std::map<std::string, std::uint64_t> counters;
   bool cut_save = false;
+  // Packets of "nat KUBE-SERVICES -d 10.0.0.1 …", as the beginning and another part of a rule; a packet has 60 bytes.
+  std::map<std::pair<std::string, std::string>, std::uint64_t> packets;
+  std::set<std::string> dropping;  // built-in chains with the policy DROP: "filter FORWARD"
+  std::set<abi::Address> addresses;
   // Rules may only name these sets; empty: any.
   std::optional<std::set<std::string>> sets;
 

@@ -31,7 +31,7 @@ class TryingKernel final : public Kernel {
   explicit TryingKernel(std::function<lib::ProgramResult(std::string_view)> answer) : answer_(std::move(answer)) {}
 
   const Tools& tools() override { return fake_.tools(); }
-  lib::ProgramResult save(std::optional<Table>, const std::function<void(std::string_view)>&) override { return {}; }
+  lib::ProgramResult save(const SaveOptions&, const std::function<void(std::string_view)>&) override { return {}; }
   Restored restore(std::string_view input) override { return fake_.restore(input); }
   lib::ProgramResult try_restore(std::string_view input) override {
     ++tries;
@@ -39,6 +39,7 @@ class TryingKernel final : public Kernel {
   }
   std::optional<std::uint32_t> generation() override { return {}; }
   ForeignChanges& foreign_changes() override { return fake_.foreign_changes(); }
+  std::set<abi::Address> local_addresses() override { return {}; }
   int allow_localnet_routing() override { return 0; }
   int ensure_counter(const std::string&) override { return 0; }
   std::optional<std::uint64_t> counted_packets(const std::string&) override { return {}; }

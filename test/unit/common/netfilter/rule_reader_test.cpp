@@ -44,6 +44,9 @@ class RuleReaderTest : public CppUnit::TestFixture {
         {"-m state --state NEW -j A", F::kNew},
         {"-m conntrack ! --ctstate DNAT -j A", F::kNotTranslated},
         {"-m conntrack --ctstate NEW -m mark ! --mark 0x1000/0x00001000 -j A", F::kNew | F::kUnmarked},
+        {"-m mark --mark 0x4000/0x4000 -m mark ! --mark 0x1/0x1 -j A", F::kMarked | F::kUnmarked},
+        {"-m conntrack --ctstate NEW,RELATED -j A", F::kStates},
+        {"-m conntrack ! --ctstate NEW -j A", F::kStates},
         {"-m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j A", F::kNotFromBridgePort | F::kSourceLocal},
         {"-m recent --rcheck --seconds 60 --reap --name A --mask 255.255.255.255 --rsource -j A", F::kRemembered},
         {"-m statistic --mode random --probability 0.33333333349 -j A", F::kProbability},
@@ -79,6 +82,8 @@ class RuleReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("34567"), std::string(reader.read("-j REDIRECT --to-ports 34567").translate_to));
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1:80"),
                          std::string(reader.read("-j DNAT --to-destination 10.0.0.1:80 --random").translate_to));
+    const F& state = reader.read("-m conntrack ! --ctstate RELATED,DNAT -m mark --mark 0x4000/0x4000 -j ACCEPT");
+    CPPUNIT_ASSERT(state.states == "RELATED,DNAT" && state.not_states && state.marked == 0x4000 && state.unmarked == 0);
     const F& set = reader.read("-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE");
     CPPUNIT_ASSERT(set.set == "KUBE-LOOP-BACK" && set.set_directions == "dst,dst,src");
     RuleReader reader6(abi::Family::kIpv6);
@@ -89,7 +94,7 @@ class RuleReaderTest : public CppUnit::TestFixture {
   void unknown_options_are_conditions() {
     RuleReader reader(abi::Family::kIpv4);
     for (const char* const rule : {"-m mark --mark 0x1 -j A",
-                                   "-m mark --mark 0x1/0x1 -j A",
+                                   "-m mark --mark 0x1/0x3 -j A",
                                    "-m mark ! --mark 0x1 -j A",
                                    "-m mark ! --mark 0x1/0x3 -j A",
                                    "-m mark ! --mark 0x0/0x0 -j A",
@@ -106,8 +111,7 @@ class RuleReaderTest : public CppUnit::TestFixture {
                                    "! -p tcp -j A",
                                    "-o eth0 -j A",
                                    "-g A",
-                                   "-m conntrack --ctstate NEW,RELATED -j A",
-                                   "-m conntrack ! --ctstate NEW -j A",
+                                   "-m conntrack --ctstate RELATED -m state ! --state DNAT,NEW -j A",
                                    "-m addrtype --src-type BROADCAST",
                                    "-m set ! --match-set A dst -j A",
                                    "-m set --match-set A dst -m set --match-set B dst -j A",

@@ -53,6 +53,7 @@ class SaveParserTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(content_of_a_chain_is_the_fold_of_its_rules);
   CPPUNIT_TEST(text_of_chains_can_be_dropped);
   CPPUNIT_TEST(reports_targets_of_rules);
+  CPPUNIT_TEST(counters_and_policies_are_read);
   CPPUNIT_TEST(detects_truncated_output);
   CPPUNIT_TEST(hostile_text_is_harmless);
   CPPUNIT_TEST(skips_endless_lines);
@@ -130,6 +131,27 @@ class SaveParserTest : public CppUnit::TestFixture {
                                      "filter KUBE-FORWARD ACCEPT\n"
                                      "nat PREROUTING EMPTY\n"),
                          targets);
+  }
+
+  void counters_and_policies_are_read() {
+    struct Reader final : SaveReader {
+      void on_table(std::string_view) override {}
+      void on_chain(std::string_view name, bool built_in) override {
+        all.append(name).append(built_in ? " " : "").append(built_in ? policy() : "").append(counted() + "\n");
+      }
+      void on_rule(std::string_view chain, std::string_view rule) override {
+        all.append(chain).append(" ").append(rule).append(counted() + "\n");
+      }
+      std::string counted() const {
+        return counts() ? " " + std::to_string(counts()->packets) + " " + std::to_string(counts()->bytes) : "";
+      }
+      std::string all;
+    };
+    Reader reader;
+    reader.append(
+        "*nat\n:A DROP [12:3456]\n:B - [0:0]\n[7:420] -A A -j B\n-A B -j C\n[7] -A B -j D\n[x:1] -A B -j E\nCOMMIT\n");
+    CPPUNIT_ASSERT_EQUAL(std::string("A DROP 12 3456\nB 0 0\nA -j B 7 420\nB -j C\nB -j D\nB -j E\n"), reader.all);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, reader.malformed());
   }
 
   void detects_truncated_output() {

@@ -72,7 +72,7 @@ class TriedRules final : public netfilter::Kernel {
     }
     return out;
   }
-  lib::ProgramResult save(std::optional<netfilter::Table>, const std::function<void(std::string_view)>&) override {
+  lib::ProgramResult save(const netfilter::SaveOptions&, const std::function<void(std::string_view)>&) override {
     CPPUNIT_FAIL("the probe reads rules");
     return {};
   }
@@ -82,6 +82,7 @@ class TriedRules final : public netfilter::Kernel {
   }
   std::optional<std::uint32_t> generation() override { return std::nullopt; }
   netfilter::ForeignChanges& foreign_changes() override { return changes_; }
+  std::set<abi::Address> local_addresses() override { return {}; }
   int allow_localnet_routing() override { return 0; }
   int ensure_counter(const std::string&) override { return 0; }
   std::optional<std::uint64_t> counted_packets(const std::string&) override { return std::nullopt; }
