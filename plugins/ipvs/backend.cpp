@@ -11,6 +11,7 @@
 #include "plugins/common/log_ids.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
+#include "plugins/ipvs/drift_rows.hpp"
 #include "plugins/ipvs/frontends.hpp"
 #include "plugins/ipvs/node/probe.hpp"
 #include "plugins/ipvs/set_order.hpp"
@@ -104,7 +105,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
       return sdk::fail(error, abi::Code::kNeedFull, {}, "facts about the node changed that everything depends on");
     }
   }
-  valid_ = false;
+  valid_ = recorded_ = false;
   retirement_.reset();
   facts_ = std::move(facts);
   rule_facts_ = std::move(rule_facts);
@@ -131,7 +132,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
   note_gained();
   report(result);
   if (full) drift_.written();
-  valid_ = true;
+  valid_ = recorded_ = true;
   old_backend_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
@@ -167,6 +168,25 @@ KernelState IpvsBackend::read_node() {
 void IpvsBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   ipvs::inspect(read_node(), wanted_, facts_, rule_facts_, answer);
+}
+
+void IpvsBackend::do_find_drift(inspection::DriftRows& rows) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  if (!recorded_) {
+    throw sdk::Failure(abi::Code::kRetry, {},
+                       "the last transaction failed, so there is no complete state to compare with; the log has the "
+                       "reason; retry after the next full resync");
+  }
+  DriftReport report(wanted_, family(), rows);
+  servers_.list_drift([&](const ServerKey& key) { return report.wants(key); },
+                      [&](const ServerDrift& drift) {
+                        const bool added = drift.kind == ServerDrift::Kind::kAdded && !drift.real;
+                        if (!added || ownership_.is_ours(drift.key, evidence())) report.add(drift);
+                      });
+  sets_.list_drift([&](const SetDrift& drift) { report.add(drift); });
+  links_.list_drift(
+      [&](const AddressDrift& drift) { report.add(drift, ownership_.is_ours(drift.address, evidence())); });
+  rules_.list_drift([&](const RuleDrift& drift) { report.add(drift); });
 }
 
 void IpvsBackend::do_export(abi::AffinitySink& sink) {
@@ -473,6 +493,7 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
 // first.
 void IpvsBackend::drain_meanwhile() {
   if (servers_.draining() == 0) return;
+  recorded_ = false;
   try {
     servers_.refresh();
     servers_.tick();
@@ -490,7 +511,7 @@ abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* erro
   const NewBackendClaims keep(handover.claims);
   // Another instance of this backend has adopted the state.
   if (keep.covers_everything(family())) return abi::Code::kOk;
-  valid_ = false;
+  valid_ = recorded_ = false;
   if (handover.drain_seconds == 0 || keep.covers(servers_claim())) {
     retirement_.remove_all(keep);
     return abi::Code::kOk;
@@ -500,7 +521,7 @@ abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* erro
 }
 
 abi::Code IpvsBackend::do_cleanup(abi::Error*) {
-  valid_ = false;
+  valid_ = recorded_ = false;
   retirement_.remove_all({});
   return abi::Code::kOk;
 }

@@ -58,6 +58,7 @@ class IpvsBackend final : public sdk::BackendBase,
   void do_export(abi::AffinitySink& sink) override;
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
+  void do_find_drift(inspection::DriftRows& rows) override;
 
   void prepare_node();
   void warn(std::string_view id, std::string_view reason, const std::string& sentence);
@@ -108,6 +109,7 @@ class IpvsBackend final : public sdk::BackendBase,
 
   Messages probe_messages_;
   bool valid_ = false;  // the kernel holds the last transaction
+  bool recorded_ = false;  // the writers remember what the last successful apply() wrote
   std::uint64_t generation_ = 0;
   PlanFacts facts_;
   RuleFacts rule_facts_;

@@ -113,25 +113,47 @@ void AddressWriter::restore_source(const std::vector<abi::Address>& wanted) {
   own_source_ = true;
 }
 
+std::optional<AddressDrift> AddressWriter::drift_of(const std::optional<LinkState>& link) const {
+  if (!link) return AddressDrift{.kind = AddressDrift::Kind::kLinkGone};
+  if (link->kind == kDummy && link->index == index_) return std::nullopt;
+  return AddressDrift{.kind = AddressDrift::Kind::kLinkReplaced,
+                      .found = link->kind == kDummy ? "replaced" : "replaced by a link that is not of kind dummy"};
+}
+
+std::vector<abi::Address> AddressWriter::missing_in(const std::vector<abi::Address>& found) const {
+  std::vector<abi::Address> missing;
+  std::set_difference(bound_.begin(), bound_.end(), found.begin(), found.end(), std::back_inserter(missing));
+  return missing;
+}
+
 std::optional<std::string> AddressWriter::find_drift() {
   if (index_ == 0) return std::nullopt;  // not written yet
   const std::string name = std::string("link ") + kLinkName;
-  const auto link = kernel_.find(kLinkName);
-  if (!link) return name + " is gone";
-  if (link->kind != kDummy) return name + " was replaced by a link that is not of kind dummy";
-  if (link->index != index_) return name + " was replaced";
+  if (const auto drift = drift_of(kernel_.find(kLinkName))) {
+    return name + (drift->kind == AddressDrift::Kind::kLinkGone ? " is gone" : " was " + drift->found);
+  }
   if (bound_.empty()) return std::nullopt;
   auto addresses = kernel_.addresses(index_, family_);
   std::sort(addresses.begin(), addresses.end());
-  std::size_t missing = 0;
-  const abi::Address* first = nullptr;
-  for (const abi::Address& address : bound_) {
-    if (std::binary_search(addresses.begin(), addresses.end(), address)) continue;
-    if (missing++ == 0) first = &address;
+  const std::vector<abi::Address> missing = missing_in(addresses);
+  if (missing.empty()) return std::nullopt;
+  return name + " lacks " + std::to_string(missing.size()) + " of " + std::to_string(bound_.size()) + " addresses, " +
+         sdk::to_string(missing.front(), family_) + " for one";
+}
+
+void AddressWriter::list_drift(const OnAddressDrift& on_drift) {
+  if (index_ == 0) return;  // not written yet
+  const auto link = kernel_.find(kLinkName);
+  if (const auto drift = drift_of(link)) on_drift(*drift);
+  std::vector<abi::Address> found;
+  if (link && link->kind == kDummy) found = kernel_.addresses(link->index, family_);
+  std::sort(found.begin(), found.end());
+  for (const abi::Address& address : missing_in(found)) {
+    on_drift({.kind = AddressDrift::Kind::kMissing, .address = address});
   }
-  if (missing == 0) return std::nullopt;
-  return name + " lacks " + std::to_string(missing) + " of " + std::to_string(bound_.size()) + " addresses, " +
-         sdk::to_string(*first, family_) + " for one";
+  for (const abi::Address& address : found) {
+    if (!bound_.contains(address)) on_drift({.kind = AddressDrift::Kind::kAdded, .address = address});
+  }
 }
 
 void AddressWriter::remove_all() {

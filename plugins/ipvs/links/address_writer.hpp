@@ -5,6 +5,8 @@
 // only.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +17,14 @@
 #include "sluice/sdk/logger.hpp"
 
 namespace sluice::ipvs {
+
+struct AddressDrift {
+  enum class Kind : std::uint8_t { kLinkGone, kLinkReplaced, kMissing, kAdded };
+  Kind kind{};
+  abi::Address address{};  // of kMissing and kAdded
+  std::string found{};     // of kLinkReplaced: "replaced"
+};
+using OnAddressDrift = std::function<void(const AddressDrift&)>;
 
 class AddressWriter {
  public:
@@ -44,12 +54,19 @@ class AddressWriter {
   // Drift since the last write, as a phrase: the link is gone or replaced, or addresses are missing. Foreign
   // addresses are ignored. Throws sdk::Failure.
   std::optional<std::string> find_drift();
+  // All drift, and addresses of other processes (kAdded). All addresses of a link that is gone are missing. Changes
+  // nothing. Throws sdk::Failure.
+  void list_drift(const OnAddressDrift& on_drift);
 
   // Removes our family's addresses, and the link unless it has addresses of the other family.
   void remove_all();
 
  private:
   void restore_source(const std::vector<abi::Address>& wanted);
+  // kLinkGone or kLinkReplaced.
+  std::optional<AddressDrift> drift_of(const std::optional<LinkState>& link) const;
+  // Of `bound_`; `found` is sorted.
+  std::vector<abi::Address> missing_in(const std::vector<abi::Address>& found) const;
 
   LinkKernel& kernel_;
   abi::Family family_;

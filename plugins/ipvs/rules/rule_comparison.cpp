@@ -4,10 +4,10 @@
 #include "plugins/ipvs/rules/rule_comparison.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/rule_reader.hpp"
+#include "plugins/ipvs/rules/rule_drift.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -16,10 +16,6 @@ using netfilter::RuleFields;
 using netfilter::Table;
 
 constexpr std::string_view kSetMatch = "--match-set ";
-
-std::string printed(Table table, std::string_view chain, std::string_view rule) {
-  return std::string(netfilter::table_name(table)).append(" -A ").append(chain).append(" ").append(rule);
-}
 
 }  // namespace
 
@@ -43,22 +39,11 @@ RuleComparison::RuleComparison(const RuleListing& listing, const RuleFacts& fact
 // Separates our rules from foreign ones; their order is not compared.
 void RuleComparison::compare_chain(const RuleListing& listing, const RuleChain& chain) {
   netfilter::Canonicaliser canonicaliser;
-  std::unordered_multimap<std::uint64_t, const std::string*> left;
-  if (const netfilter::Chain* const found = listing.chain(chain.table, chain.name)) {
-    for (const netfilter::Rule& rule : found->rules) left.emplace(rule.hash, &rule.text);
+  const RuleDifference changed = difference(rules_of(listing, chain), chain.rules, canonicaliser);
+  for (const std::string* const rule : changed.to_add) missing_.push_back({chain.table, chain.name, *rule});
+  for (const std::string* const rule : changed.to_remove) {
+    foreign_.push_back(printed_rule(chain.table, chain.name, *rule));
   }
-  for (const std::string& rule : chain.rules) {
-    const auto same = left.find(canonicaliser.hash(rule));
-    if (same == left.end()) {
-      missing_.push_back({chain.table, chain.name, rule});
-    } else {
-      left.erase(same);
-    }
-  }
-  std::vector<std::string> foreign;
-  for (const auto& [hash, text] : left) foreign.push_back(printed(chain.table, chain.name, *text));
-  std::sort(foreign.begin(), foreign.end());
-  foreign_.insert(foreign_.end(), foreign.begin(), foreign.end());
 }
 
 void RuleComparison::read_out_filter(const RuleListing& listing, const std::set<ServerKey>& wanted) {
@@ -75,7 +60,7 @@ void RuleComparison::read_out_filter(const RuleListing& listing, const std::set<
       closed_.insert(key);
       if (wanted.contains(key)) continue;
     }
-    foreign_.push_back(printed(Table::kFilter, kOutFilterChain, one.text));
+    foreign_.push_back(printed_rule(Table::kFilter, kOutFilterChain, one.text));
   }
 }
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/drift.hpp"
 #include "plugins/ipvs/rules/rule_cleanup.hpp"
+#include "plugins/ipvs/rules/rule_drift.hpp"
 #include "plugins/ipvs/rules/rule_listing.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -28,42 +28,7 @@ constexpr std::uint64_t kRulesRestFactor = 20;
 // For each removal iptables compares the whole chain: above this number it is cheaper to write the chain again.
 constexpr std::size_t kFewRemovals = 50;
 
-const std::vector<netfilter::Rule> kNoRules;
-
-// All rules of this chain drop, so their order does not matter, and single rules may be added and removed.
-bool is_unordered(const RuleChain& chain) { return chain.name == kOutFilterChain; }
-
-const std::vector<netfilter::Rule>& rules_of(const RuleListing& listing, const RuleChain& chain) {
-  const netfilter::Chain* found = listing.chain(chain.table, chain.name);
-  return found == nullptr ? kNoRules : found->rules;
-}
-
-// Rules to add to and to remove from an unordered chain.
-struct Difference {
-  std::vector<const std::string*> to_add;
-  std::vector<const std::string*> to_remove;
-  bool empty() const noexcept { return to_add.empty() && to_remove.empty(); }
-};
-
-Difference difference(const std::vector<netfilter::Rule>& present, const std::vector<std::string>& wanted,
-                      netfilter::Canonicaliser& canonicaliser) {
-  std::unordered_multimap<std::uint64_t, const std::string*> left;
-  for (const netfilter::Rule& rule : present) left.emplace(rule.hash, &rule.text);
-  Difference found;
-  for (const std::string& rule : wanted) {
-    const auto same = left.find(canonicaliser.hash(rule));
-    if (same == left.end()) {
-      found.to_add.push_back(&rule);
-    } else {
-      left.erase(same);
-    }
-  }
-  for (const auto& [hash, text] : left) found.to_remove.push_back(text);
-  std::sort(found.to_remove.begin(), found.to_remove.end(), [](const auto* a, const auto* b) { return *a < *b; });
-  return found;
-}
-
-void write_difference(const RuleChain& chain, const Difference& changed, RestoreInput& input) {
+void write_difference(const RuleChain& chain, const RuleDifference& changed, RestoreInput& input) {
   if (changed.to_remove.size() > kFewRemovals) {
     netfilter::write(chain, input);
     return;
@@ -164,7 +129,7 @@ struct RuleWriter::State {
     std::set<std::string> new_rules, old_rules;
     for (const ServerKey& key : to_add) new_rules.insert(out_filter_rule(key, family));
     for (const ServerKey& key : to_remove) old_rules.insert(out_filter_rule(key, family));
-    Difference changed;
+    RuleDifference changed;
     for (const std::string& rule : new_rules) changed.to_add.push_back(&rule);
     for (const std::string& rule : old_rules) changed.to_remove.push_back(&rule);
     if (!to_remove.empty())
@@ -197,12 +162,9 @@ struct RuleWriter::State {
       netfilter::expect_rule(listing.rules, jump.table, jump.from, jump.rule, canonicaliser, drift);
     }
     for (const RuleChain& chain : written.chains) {
-      if (!is_unordered(chain) || listing.chain(chain.table, chain.name) == nullptr) {
-        netfilter::expect_content(listing.rules, chain.table, chain.name,
-                                  netfilter::content_of(chain.rules, canonicaliser), drift);
-      } else if (!difference(rules_of(listing, chain), chain.rules, canonicaliser).empty()) {
-        drift.add([&] { return netfilter::in_table(chain.table, chain.name) + " was changed"; });
-      }
+      if (holds_chain(listing, chain, canonicaliser)) continue;
+      const bool gone = listing.chain(chain.table, chain.name) == nullptr;
+      drift.add([&] { return netfilter::in_table(chain.table, chain.name) + (gone ? " is gone" : " was changed"); });
     }
     return drift;
   }
@@ -277,6 +239,8 @@ void RuleWriter::remove_all(const std::function<bool(Table, const std::string& c
 }
 
 RuleListing RuleWriter::read() { return read_rules(state_->session); }
+
+void RuleWriter::list_drift(const OnRuleDrift& on_drift) { list_rule_drift(read(), state_->written, on_drift); }
 
 std::size_t RuleWriter::rules() const noexcept {
   std::size_t count = state_->written.jumps.size();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/ipvs/rules/rule_drift.hpp"
 #include "plugins/ipvs/rules/rule_listing.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
 
@@ -60,6 +61,8 @@ class RuleWriter {
 
   // Lists the kernel's rules; find_drift() is not affected. Throws sdk::Failure.
   RuleListing read();
+  // All drift since the last write; see list_rule_drift(). As read().
+  void list_drift(const OnRuleDrift& on_drift);
 
   std::size_t rules() const noexcept;  // owned
   // The cost of the last write: lines, waiting for the xtables lock, run time of the tools.

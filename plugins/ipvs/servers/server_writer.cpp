@@ -295,6 +295,21 @@ std::optional<std::string> ServerWriter::find_drift() {
   return std::nullopt;
 }
 
+void ServerWriter::list_drift(const std::function<bool(const ServerKey&)>& wants, const OnServerDrift& on_drift) {
+  std::vector<VirtualServer> found = kernel_.servers();
+  // As in find_drift().
+  if (server_drift(state_->cache, found, state_->options.family)) found = kernel_.servers();
+  std::set<ServerKey> gone;
+  compare_servers(state_->cache, std::move(found), [&](const ServerDrift& drift) {
+    if (drift.kind == ServerDrift::Kind::kGone) gone.insert(drift.key);
+    if (wants(drift.key)) on_drift(drift);
+  });
+  for (const auto& [key, held] : state_->cache.all()) {
+    if (!held.ours || held.retired || gone.contains(key) || !wants(key)) continue;
+    compare_real_servers(key, held, kernel_.real_servers(key), on_drift);
+  }
+}
+
 std::size_t ServerWriter::servers() const noexcept { return state_->cache.servers(); }
 std::size_t ServerWriter::real_servers() const noexcept { return state_->cache.real_servers(); }
 

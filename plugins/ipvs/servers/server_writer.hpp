@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "plugins/ipvs/servers/connection_table.hpp"
+#include "plugins/ipvs/servers/server_drift.hpp"
 #include "plugins/ipvs/servers/server_kernel.hpp"
 #include "plugins/ipvs/settings.hpp"
 #include "sluice/sdk/deadline.hpp"
@@ -89,6 +90,9 @@ class ServerWriter {
   // With the rest that DriftWatch takes after a scan, the next one is due within 20 s.
   static constexpr std::chrono::milliseconds kScanBudget{900};
   std::optional<std::string> find_drift();
+  // All drift of the virtual servers that `wants` accepts, with a dump of the real servers of each. Changes nothing, so
+  // find_drift() finds the same. Throws sdk::Failure.
+  void list_drift(const std::function<bool(const ServerKey&)>& wants, const OnServerDrift& on_drift);
 
   std::size_t servers() const noexcept;       // put and not removed
   std::size_t real_servers() const noexcept;  // of these virtual servers, including draining ones

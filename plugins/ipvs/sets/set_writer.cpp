@@ -200,8 +200,10 @@ std::optional<std::string> SetWriter::find_drift() {
 std::optional<std::string> SetWriter::find_drift(SetId set, bool compare) {
   const std::string name = set_name(set, family_);
   const auto header = kernel_.header(name);
-  if (!header) return "set " + name + " is gone";
-  if (!matches(set, *header)) return "set " + name + " is of another type (" + header->type + ")";
+  if (const auto whole = drift_of(set, header)) {
+    const bool gone = whole->kind == SetDrift::Kind::kGone;
+    return "set " + name + (gone ? " is gone" : " is of another type (" + whole->found + ")");
+  }
   const SetContents& current = contents(set);
   if (kernel_.has_counts() && header->entries != current.size()) {
     return "set " + name + " has " + std::to_string(header->entries) + " entries instead of " +
@@ -209,13 +211,51 @@ std::optional<std::string> SetWriter::find_drift(SetId set, bool compare) {
   }
   maxelem(set) = header->maxelem;
   if (!compare) return std::nullopt;
-  const std::vector<SetEntry> entries = kernel_.entries(name, spec(set).type);
   std::size_t foreign = 0;
-  for (const SetEntry& entry : entries) foreign += current.count(entry) == 0;
-  const std::size_t missing = current.size() - std::min(current.size(), entries.size() - foreign);
+  std::size_t missing = 0;
+  compare_entries(set, kernel_.entries(name, spec(set).type),
+                  [&](const SetDrift& drift) { ++(drift.kind == SetDrift::Kind::kAdded ? foreign : missing); });
   if (foreign == 0 && missing == 0) return std::nullopt;
   return "set " + name + " lacks " + std::to_string(missing) + " entries and has " + std::to_string(foreign) +
          " foreign ones";
+}
+
+std::optional<SetDrift> SetWriter::drift_of(SetId set, const std::optional<SetHeader>& header) const {
+  if (!header) return SetDrift{.kind = SetDrift::Kind::kGone, .set = set};
+  if (matches(set, *header)) return std::nullopt;
+  return SetDrift{.kind = SetDrift::Kind::kOtherType, .set = set, .found = header->type};
+}
+
+void SetWriter::compare_entries(SetId set, const std::vector<SetEntry>& found, const OnSetDrift& on_drift) const {
+  const SetContents& wanted = held(set);
+  std::size_t added = 0;
+  for (const SetEntry& entry : found) {
+    if (wanted.contains(entry)) continue;
+    ++added;
+    on_drift({.kind = SetDrift::Kind::kAdded, .set = set, .entry = entry});
+  }
+  if (found.size() - added >= wanted.size()) return;
+  const SetContents there(found.begin(), found.end());
+  for (const SetEntry& entry : wanted) {
+    if (!there.contains(entry)) on_drift({.kind = SetDrift::Kind::kMissing, .set = set, .entry = entry});
+  }
+}
+
+void SetWriter::list_drift(const OnSetDrift& on_drift) {
+  for (const SetId set : all_sets()) {
+    const std::string name = set_name(set, family_);
+    const auto header = kernel_.header(name);
+    std::vector<SetEntry> found;
+    if (const auto whole = drift_of(set, header)) {
+      on_drift(*whole);
+    } else {
+      found = kernel_.entries(name, spec(set).type);
+      if (kernel_.has_counts() && header->entries > found.size()) {
+        on_drift({.kind = SetDrift::Kind::kUnread, .set = set, .number = header->entries - found.size()});
+      }
+    }
+    compare_entries(set, found, on_drift);
+  }
 }
 
 std::vector<std::string> SetWriter::remove_all(const std::function<bool(const std::string& name)>& keep) {

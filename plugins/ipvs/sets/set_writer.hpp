@@ -21,6 +21,22 @@ namespace sluice::ipvs {
 
 using SetContents = std::unordered_set<SetEntry, SetEntryHash>;
 
+struct SetDrift {
+  enum class Kind : std::uint8_t {
+    kGone,       // the set
+    kOtherType,  // the set
+    kUnread,     // entries with unknown options
+    kMissing,    // an entry
+    kAdded,      // an entry
+  };
+  Kind kind{};
+  SetId set{};
+  SetEntry entry{};          // of kMissing and kAdded
+  std::uint64_t number = 1;  // of entries, with kUnread
+  std::string found{};       // of kOtherType
+};
+using OnSetDrift = std::function<void(const SetDrift&)>;
+
 class SetWriter {
  public:
   using Wait = std::function<void(std::chrono::milliseconds)>;
@@ -54,6 +70,9 @@ class SetWriter {
   // small message, and all entries of each set once in `kSweep` calls, to find replaced entries. Throws sdk::Failure.
   static constexpr unsigned kSweep = 1;  // more would be too slow: calls are some 20 s apart
   std::optional<std::string> find_drift();
+  // All drift, with a dump of each set. Entries of a set that is gone or of another type are missing. Changes nothing.
+  // Throws sdk::Failure.
+  void list_drift(const OnSetDrift& on_drift);
 
   // Destroys all our sets except those that `keep` names, waiting up to half a second in all for rules that are being
   // removed. Sets that a foreign rule uses are only emptied, and their names returned. Throws sdk::Failure.
@@ -72,6 +91,10 @@ class SetWriter {
   void write(SetId set, const std::string& name, const std::vector<SetEntry>& entries);
   void rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t capacity);
   std::optional<std::string> find_drift(SetId set, bool compare);
+  // kGone or kOtherType.
+  std::optional<SetDrift> drift_of(SetId set, const std::optional<SetHeader>& header) const;
+  // kMissing and kAdded.
+  void compare_entries(SetId set, const std::vector<SetEntry>& found, const OnSetDrift& on_drift) const;
   // Retries while the set is in use, and decrements `pauses`. False: still in use.
   bool destroy_with_retries(const std::string& name, unsigned& pauses);
   // Destroys an existing temporary set of that name, or throws.
