@@ -12,6 +12,7 @@
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/drift_rows.hpp"
+#include "plugins/ipvs/explanation.hpp"
 #include "plugins/ipvs/frontends.hpp"
 #include "plugins/ipvs/node/probe.hpp"
 #include "plugins/ipvs/set_order.hpp"
@@ -187,6 +188,11 @@ void IpvsBackend::do_find_drift(inspection::DriftRows& rows) {
   links_.list_drift(
       [&](const AddressDrift& drift) { report.add(drift, ownership_.is_ours(drift.address, evidence())); });
   rules_.list_drift([&](const RuleDrift& drift) { report.add(drift); });
+}
+
+void IpvsBackend::do_explain(inspection::Explanation& explanation) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  ipvs::explain(read_node(), kernels_.local_addresses(), wanted_, rule_facts_, explanation);
 }
 
 void IpvsBackend::do_export(abi::AffinitySink& sink) {

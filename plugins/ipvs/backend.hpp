@@ -59,6 +59,7 @@ class IpvsBackend final : public sdk::BackendBase,
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
   void do_find_drift(inspection::DriftRows& rows) override;
+  void do_explain(inspection::Explanation& explanation) override;
 
   void prepare_node();
   void warn(std::string_view id, std::string_view reason, const std::string& sentence);

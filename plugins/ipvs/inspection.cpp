@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plugins/ipvs/frontend_sets.hpp"
 #include "plugins/ipvs/rules/rule_comparison.hpp"
 #include "sluice/sdk/address.hpp"
 
@@ -22,36 +23,6 @@ using inspection::ServiceLine;
 using netfilter::Table;
 
 inspection::Otherwise no_virtual_server() { return {0, std::string(inspection::kNowhere), {"no virtual server"}}; }
-
-// Sets with the address and port of a frontend; KUBE-IPVS-FILTER accepts packets to them.
-constexpr std::array kAddressSets{SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal, SetId::kLoadBalancer};
-// The same entries, for external traffic.
-constexpr std::array kBalancerSets{SetId::kLoadBalancerLocal, SetId::kLoadBalancerFirewall};
-
-struct PortSets {
-  abi::Protocol protocol;
-  SetId all;
-  SetId local;
-  bool has_address;  // false: a bitmap of ports
-};
-constexpr std::array kPortSets{PortSets{abi::Protocol::kTcp, SetId::kNodePortTcp, SetId::kNodePortLocalTcp, false},
-                               PortSets{abi::Protocol::kUdp, SetId::kNodePortUdp, SetId::kNodePortLocalUdp, false},
-                               PortSets{abi::Protocol::kSctp, SetId::kNodePortSctp, SetId::kNodePortLocalSctp, true}};
-
-SetEntry entry_of(const ServerKey& key) {
-  SetEntry entry;
-  entry.address = key.address;
-  entry.port = key.port;
-  entry.protocol = key.protocol;
-  return entry;
-}
-
-SetEntry node_port_entry(const PortSets& sets, const ServerKey& key) {
-  if (sets.has_address) return entry_of(key);
-  SetEntry entry;
-  entry.port = key.port;
-  return entry;
-}
 
 class Decoder {
  public:
@@ -90,17 +61,10 @@ class Decoder {
   // For a virtual server that no service port wants, the sets decide.
   bool is_node_port(const ServerKey& key) const {
     if (wanted_.owner(key) != nullptr) return wanted_.is_node_port(key);
-    SetEntry address;
-    address.address = key.address;
-    if (!has(SetId::kNodePortAddresses, address)) return false;
+    if (!has(SetId::kNodePortAddresses, entry_of(key.address))) return false;
     const SetEntry entry = entry_of(key);
     if (std::any_of(kAddressSets.begin(), kAddressSets.end(), [&](SetId id) { return has(id, entry); })) return false;
-    return has(sets_of(key.protocol).all, node_port_entry(sets_of(key.protocol), key));
-  }
-
-  static const PortSets& sets_of(abi::Protocol protocol) {
-    return *std::find_if(kPortSets.begin(), kPortSets.end(),
-                         [&](const PortSets& sets) { return sets.protocol == protocol; });
+    return has(port_sets(key.protocol).all, node_port_entry(port_sets(key.protocol), key));
   }
 
   void write_server(const VirtualServer& server, const PortId* owner) {
@@ -145,26 +109,14 @@ class Decoder {
   }
 
   void add_missing_entries(const ServerKey& key, bool node_port, Remarks& remarks) const {
-    const auto need = [&](SetId id, const SetEntry& entry) {
-      if (wanted_.wants(SetItem{id, entry}) && !has(id, entry)) add(remarks, "no entry in " + set_name(id, family_));
-    };
-    if (node_port) {
-      const PortSets& sets = sets_of(key.protocol);
-      for (const SetId id : {sets.all, sets.local}) need(id, node_port_entry(sets, key));
-      return;
+    for (const SetItem& item : items_of(key, node_port)) {
+      if (wanted_.wants(item) && !has(item.set, item.entry)) add(remarks, "no entry in " + set_name(item.set, family_));
     }
-    for (const SetId id : kAddressSets) need(id, entry_of(key));
-    for (const SetId id : kBalancerSets) need(id, entry_of(key));
-    SetEntry address;
-    address.address = key.address;
-    need(SetId::kIpvsAddresses, address);
   }
 
   // KUBE-IPVS-FILTER rejects new connections to addresses of kube-ipvs0 that are in no set.
   bool passes_filter(const ServerKey& key) const {
-    SetEntry address;
-    address.address = key.address;
-    if (!rules_.rejects_unknown() || !has(SetId::kIpvsAddresses, address)) return true;
+    if (!rules_.rejects_unknown() || !has(SetId::kIpvsAddresses, entry_of(key.address))) return true;
     return std::any_of(kAddressSets.begin(), kAddressSets.end(), [&](SetId id) {
       return has(id, entry_of(key)) && rules_.chains_without(Table::kFilter, id).empty();
     });
@@ -220,7 +172,7 @@ class Decoder {
     };
     bool wanted = false;
     if (node_port) {
-      const PortSets& sets = sets_of(key.protocol);
+      const PortSets& sets = port_sets(key.protocol);
       const SetEntry entry = node_port_entry(sets, key);
       wanted = has(sets.all, entry) && !has(sets.local, entry);
       need_rules(sets.all);
@@ -311,7 +263,7 @@ class Decoder {
       answer_.add(std::move(line));
     }
     for (const auto& [where, name] : wanted_.node_ports()) {
-      const PortSets& sets = sets_of(where.first);
+      const PortSets& sets = port_sets(where.first);
       if (listed_node_ports_.contains(where) ||
           (!sets.has_address && !has(sets.all, node_port_entry(sets, {{}, where.second, where.first})))) {
         continue;

@@ -16,6 +16,12 @@ namespace sluice::ipvs {
 
 class RuleComparison {
  public:
+  struct Missing {
+    netfilter::Table table;
+    std::string chain;
+    std::string rule;
+  };
+
   // `wanted_closed`: their rules in KUBE-IPVS-OUT-FILTER are not foreign.
   RuleComparison(const RuleListing& listing, const RuleFacts& facts, const std::set<ServerKey>& wanted_closed);
 
@@ -32,18 +38,17 @@ class RuleComparison {
   // "nat -A KUBE-SERVICES …": rules in our chains that this backend does not write.
   const std::vector<std::string>& foreign() const noexcept { return foreign_; }
 
+  // Also rules of empty sets.
+  const std::vector<Missing>& missing() const noexcept { return missing_; }
+  const std::vector<Missing>& missing_jumps() const noexcept { return missing_jumps_; }  // `chain` is built-in
+
  private:
-  struct Missing {
-    netfilter::Table table;
-    std::string chain;
-    std::string rule;
-  };
   void compare_chain(const RuleListing& listing, const RuleChain& chain);
   void read_out_filter(const RuleListing& listing, const std::set<ServerKey>& wanted);
 
   abi::Family family_;
   std::vector<Missing> missing_;
-  std::vector<Missing> missing_jumps_;  // `chain` is built-in
+  std::vector<Missing> missing_jumps_;
   bool rejects_ = true;
   std::set<ServerKey> closed_;
   std::vector<std::string> foreign_;
