@@ -11,6 +11,7 @@
 #include "plugins/common/log_ids.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/declared_metrics.hpp"
+#include "plugins/userspace/drift_rows.hpp"
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
@@ -432,6 +433,11 @@ void* UserspaceBackend::do_extension(std::string_view id) {
 void UserspaceBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
   userspace::inspect(writer_, *table_, facts_, answer);
+}
+
+void UserspaceBackend::do_find_drift(inspection::DriftRows& rows) {
+  if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
+  add_drift(writer_, *table_, rows);
 }
 
 }  // namespace sluice::userspace

@@ -427,13 +427,16 @@ std::vector<ServiceTable::BoundListener> ServiceTable::bound_listeners() const {
   return all;
 }
 
-bool ServiceTable::listens(const BoundListener& at) const {
-  if (at.serving == 0) return false;
-  const std::vector<int> sockets = engine_.descriptors(at.serving);
+std::string ServiceTable::socket_problem(const BoundListener& at) const {
+  const std::vector<int> sockets = at.serving == 0 ? std::vector<int>() : engine_.descriptors(at.serving);
+  if (sockets.empty()) return "it is closed";
   const SocketNeeds needs{family_, at.listener->protocol(), std::nullopt, at.port,
                           at.listener->protocol() == abi::Protocol::kTcp};
-  return !sockets.empty() &&
-         std::all_of(sockets.begin(), sockets.end(), [&](int fd) { return unfit_reason(fd, needs).empty(); });
+  std::string problem;
+  for (const int fd : sockets) {
+    if (problem.empty()) problem = unfit_reason(fd, needs);
+  }
+  return problem;
 }
 
 bool ServiceTable::is_cluster_ip(const PortalId& id, const abi::Address& address) const {

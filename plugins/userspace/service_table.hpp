@@ -134,8 +134,10 @@ class ServiceTable {
     ServingId serving;
   };
   std::vector<BoundListener> bound_listeners() const;
-  // Whether all its sockets are still bound and listening; queries the kernel for each of them.
-  bool listens(const BoundListener& at) const;
+  // Why one of its sockets does not receive connections, as a phrase; empty if all are still bound and listening.
+  // Queries the kernel for each of them.
+  std::string socket_problem(const BoundListener& at) const;
+  bool listens(const BoundListener& at) const { return socket_problem(at).empty(); }
   bool contains(const PortalId& id) const { return entries_.contains(id); }
   // Whether `address` is the cluster IP of the service port.
   bool is_cluster_ip(const PortalId& id, const abi::Address& address) const;

@@ -3,6 +3,8 @@
 
 #include "plugins/userspace/portal/portal_listing.hpp"
 
+#include <functional>
+
 #include "lib/number.hpp"
 #include "plugins/common/netfilter/rule_words.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
@@ -29,7 +31,9 @@ const netfilter::Chain* PortalListing::chain(std::size_t index) const {
   return rules.chain(netfilter::table_name(kPortalChains[index].table), kPortalChains[index].name);
 }
 
-PortalListing list_portals(netfilter::KernelSession& session) {
+namespace {
+
+PortalListing collect(const std::function<void(netfilter::SaveReader&)>& read) {
   PortalListing listing;
   netfilter::SaveParser parser(
       listing.rules,
@@ -43,8 +47,18 @@ PortalListing list_portals(netfilter::KernelSession& session) {
         if (to && !find_portal_chain(table, chain) && !(from != nullptr && from->built_in))
           listing.foreign_references.insert(*to);
       });
-  session.list(parser);
+  read(parser);
   return listing;
+}
+
+}  // namespace
+
+PortalListing list_portals(netfilter::KernelSession& session) {
+  return collect([&](netfilter::SaveReader& reader) { session.list(reader); });
+}
+
+PortalListing read_portals(netfilter::KernelSession& session) {
+  return collect([&](netfilter::SaveReader& reader) { session.read(reader); });
 }
 
 PortalRuleText read_portal_rule(std::string_view rule) {
@@ -78,11 +92,8 @@ PortalJumps find_jumps(const PortalListing& listing) {
         const PortalRuleText read = read_portal_rule(chain.rules[i].text);
         const auto to = find_portal_chain(netfilter::table_name(table), read.target);
         if (!to) continue;
-        if (is_jump_comment(read.comment)) {
-          found.ours.push_back({table, name, i, *to, chain.rules[i]});
-        } else {
-          found.foreign.insert(*to);
-        }
+        std::vector<PortalJump>& jumps = is_jump_comment(read.comment) ? found.ours : found.foreign;
+        jumps.push_back({table, name, i, *to, chain.rules[i]});
       }
     }
   }

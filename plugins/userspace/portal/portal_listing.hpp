@@ -33,8 +33,9 @@ struct PortalListing {
   // Null when there is none.
   const netfilter::Chain* chain(std::size_t index) const;
 };
-// Throws sdk::Failure when the tool fails or its output is cut off.
+// Throw sdk::Failure when the tool fails or its output is cut off.
 PortalListing list_portals(netfilter::KernelSession& session);
+PortalListing read_portals(netfilter::KernelSession& session);  // without recording; see KernelSession::read()
 
 // The parts of a rule in a portal chain that identify it.
 struct PortalRuleText {
@@ -45,7 +46,7 @@ struct PortalRuleText {
 };
 PortalRuleText read_portal_rule(std::string_view rule);
 
-// A jump from a built-in chain to a portal chain, written by this backend or by kube-proxy.
+// A jump from a built-in chain to a portal chain.
 struct PortalJump {
   netfilter::Table table;
   std::string from;
@@ -54,8 +55,8 @@ struct PortalJump {
   netfilter::Rule rule;
 };
 struct PortalJumps {
-  std::vector<PortalJump> ours;
-  std::set<std::size_t> foreign;  // portal chains that foreign rules in built-in chains jump to
+  std::vector<PortalJump> ours;     // written by this backend or by kube-proxy
+  std::vector<PortalJump> foreign;  // of other programs
 };
 PortalJumps find_jumps(const PortalListing& listing);
 

@@ -29,21 +29,21 @@ class PresentRules {
     std::size_t next = 0;
     std::size_t kept = 0;
     for (const std::uint64_t hash : wanted) {
-      const auto found = positions_.find(hash);
-      if (found == positions_.end()) break;
-      std::size_t at = rules_.size();
-      for (const std::size_t position : found->second) {
-        if (position >= next && !matched_[position]) {
-          at = position;
-          break;
-        }
-      }
-      if (at == rules_.size()) break;
-      matched_[at] = true;
-      next = at + 1;
+      if (!take(hash, next)) break;
       ++kept;
     }
     return kept;
+  }
+
+  // Matches as many rules of a service port as are in the chain in this order. Visits the index of each of the others.
+  template <class Hashes, class Visit>
+  void match_all(const Hashes& wanted, Visit missing) {
+    std::size_t next = 0;
+    std::size_t index = 0;
+    for (const std::uint64_t hash : wanted) {
+      if (!take(hash, next)) missing(index);
+      ++index;
+    }
   }
 
   template <class Visit>
@@ -59,6 +59,19 @@ class PresentRules {
   }
 
  private:
+  // Matches the first such rule at `next` or later, and sets `next` to the position after it.
+  bool take(std::uint64_t hash, std::size_t& next) {
+    const auto found = positions_.find(hash);
+    if (found == positions_.end()) return false;
+    for (const std::size_t position : found->second) {
+      if (position < next || matched_[position]) continue;
+      matched_[position] = true;
+      next = position + 1;
+      return true;
+    }
+    return false;
+  }
+
   const std::vector<netfilter::Rule>& rules_;
   std::vector<bool> matched_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> positions_;

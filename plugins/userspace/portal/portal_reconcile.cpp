@@ -20,10 +20,6 @@ const std::vector<netfilter::Rule> kNoRules;
 // For each removal iptables compares all rules of the chain: with more removals it is cheaper to rewrite the chain.
 constexpr std::size_t kFewRemovals = 50;
 
-std::string place(Table table, std::string_view chain) {
-  return std::string(netfilter::table_name(table)).append(" ").append(chain);
-}
-
 const std::vector<netfilter::Rule>& rules_of(const PortalListing& listing, std::size_t chain) {
   const netfilter::Chain* found = listing.chain(chain);
   return found == nullptr ? kNoRules : found->rules;
@@ -223,35 +219,6 @@ JumpsInPlace compare_jumps(const std::vector<WantedJump>& wanted, const std::vec
 
 bool reconcile_once(netfilter::KernelSession& session, netfilter::Submitter& submitter, const WantedPortals& wanted) {
   return Reconciliation(session, submitter, wanted).run();
-}
-
-netfilter::Drift compare(const WantedPortals& wanted, const PortalListing& listing) {
-  netfilter::Drift drift;
-  const PortalJumps jumps = find_jumps(listing);
-  const JumpsInPlace in_place = compare_jumps(wanted.jumps, jumps.ours);
-  for (std::size_t i = 0; i < wanted.jumps.size(); ++i) {
-    if (in_place.wanted[i]) continue;
-    drift.add([&, &jump = wanted.jumps[i]] {
-      return "the rule \"" + jump.rule.text + "\" in " + place(jump.table, jump.from) + " is gone";
-    });
-  }
-  for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
-    const std::string where = place(kPortalChains[i].table, kPortalChains[i].name);
-    if (listing.chain(i) == nullptr) {
-      drift.add([&] { return where + " is gone"; });
-      continue;
-    }
-    PresentRules present(rules_of(listing, i));
-    for (const auto& [id, portal] : wanted.portals) {
-      const std::size_t kept = present.match(hashes_of(portal[i]));
-      if (kept == portal[i].size()) continue;
-      drift.add([&, &rule = portal[i][kept]] { return "the rule \"" + rule.text + "\" in " + where + " is gone"; });
-    }
-    present.each_unmatched([&](const netfilter::Rule& rule) {
-      drift.add([&] { return "the rule \"" + rule.text + "\" in " + where + " is not ours"; });
-    });
-  }
-  return drift;
 }
 
 }  // namespace sluice::userspace

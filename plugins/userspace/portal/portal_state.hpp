@@ -10,7 +10,6 @@
 #include <map>
 #include <vector>
 
-#include "plugins/common/netfilter/drift.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/common/netfilter/submitter.hpp"
@@ -47,7 +46,5 @@ JumpsInPlace compare_jumps(const std::vector<WantedJump>& wanted, const std::vec
 // submitter knows of which service ports): then it must be repeated without these.
 // Throws sdk::Failure, which leaves an intermediate state.
 bool reconcile_once(netfilter::KernelSession& session, netfilter::Submitter& submitter, const WantedPortals& wanted);
-
-netfilter::Drift compare(const WantedPortals& wanted, const PortalListing& listing);
 
 }  // namespace sluice::userspace

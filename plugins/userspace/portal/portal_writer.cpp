@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/userspace/portal/portal_drift.hpp"
 #include "plugins/userspace/portal/portal_order.hpp"
 #include "plugins/userspace/portal/portal_state.hpp"
 #include "sluice/sdk/error.hpp"
@@ -179,15 +180,19 @@ std::optional<std::string> PortalWriter::find_drift() {
   const std::uint64_t begin = s.now();
   if (begin < s.next_check) return std::nullopt;
   if (s.session.kernel().tools().variant == netfilter::Variant::kNft && s.session.untouched()) return std::nullopt;
-  const netfilter::Drift drift = compare(s.wanted, list_portals(s.session));
+  auto drift = describe_drift(s.wanted, list_portals(s.session));
   const std::uint64_t end = s.now();
   s.next_check = end + kPauseAfterCheck * (end - begin);
-  if (drift.empty()) {
+  if (drift) {
+    s.valid = false;
+  } else {
     s.session.accept();
-    return std::nullopt;
   }
-  s.valid = false;
-  return drift.describe();
+  return drift;
+}
+
+void PortalWriter::each_difference(const std::function<void(const PortalDifference&)>& visit) {
+  userspace::each_difference(state_->wanted, read_portals(state_->session), visit);
 }
 
 void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep) {
@@ -222,7 +227,9 @@ void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, 
     if (!is_removed(i)) continue;
     input.declare(kPortalChains[i].table,
                   kPortalChains[i].name);  // flush: the kernel does not delete a chain with rules
-    if (listing.foreign_references.contains(i) || jumps.foreign.contains(i)) continue;
+    const bool is_target = std::any_of(jumps.foreign.begin(), jumps.foreign.end(),
+                                       [&](const PortalJump& jump) { return jump.to == i; });
+    if (is_target || listing.foreign_references.contains(i)) continue;
     input.remove_chain(kPortalChains[i].table, kPortalChains[i].name);
   }
   s.session.send(input);

@@ -28,6 +28,7 @@ namespace sluice::userspace {
 
 // The printed name and the protocol of a service port.
 using PortalId = std::pair<std::string, abi::Protocol>;
+struct PortalDifference;
 
 class PortalWriter {
  public:
@@ -59,6 +60,9 @@ class PortalWriter {
   // nf_tables it compares the generation number first; with legacy iptables it lists the rules each time, using at most
   // a twentieth of one processor.
   std::optional<std::string> find_drift();
+  // Reads the kernel and visits each difference from what was written last; the argument is valid during the call. Does
+  // not affect find_drift(). Throws sdk::Failure.
+  void each_difference(const std::function<void(const PortalDifference&)>& visit);
 
   // What remove() removes, in the order that keeps packets flowing while another backend serves. Each part is one
   // COMMIT per table.

@@ -7,12 +7,19 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +101,18 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   std::uint64_t clock = 0;
 };
 
+// The descriptor of this process that listens at the port, TCP over IPv4.
+inline int listener_at(std::uint16_t port) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
+  CPPUNIT_ASSERT(folder != nullptr);
+  while (const dirent* entry = readdir(folder.get())) {
+    const int fd = std::atoi(entry->d_name);
+    const userspace::SocketNeeds needs{abi::Family::kIpv4, abi::Protocol::kTcp, std::nullopt, port, true};
+    if (fd != 0 && userspace::unfit_reason(fd, needs).empty()) return fd;
+  }
+  throw std::logic_error("no socket listens at the port");
+}
+
 class UserspaceRig final : public BackendRig<RelayHost> {
  public:
   explicit UserspaceRig(abi::Family family = abi::Family::kIpv4) : BackendRig(family) {
@@ -134,10 +153,47 @@ class UserspaceRig final : public BackendRig<RelayHost> {
     return count;
   }
 
+  // "KIND [NAME ]OBJECT[: [WANTED ][-> FOUND]]". Empty, with `error` set, if the call fails.
+  std::vector<std::string> drift(const std::string& name = {}) {
+    static constexpr std::array<const char*, 5> kKinds{"", "missing", "changed", "extra", "foreign"};
+    std::vector<std::string> found;
+    each_row<abi::InspectedDrift>(abi::InspectionKind::kInspectDrift, name, [&](const abi::InspectedDrift& row) {
+      std::string line = kKinds.at(static_cast<std::size_t>(row.kind));
+      if (row.key.service_name.size != 0) line.append(" ").append(sdk::service_port_name(row.key));
+      line.append(" ").append(sdk::text(row.object));
+      if (row.wanted.size != 0 || row.found.size != 0) line.append(":");
+      if (row.wanted.size != 0) line.append(" ").append(sdk::text(row.wanted));
+      if (row.found.size != 0) line.append(" -> ").append(sdk::text(row.found));
+      CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, row.count);
+      found.push_back(std::move(line));
+    });
+    return found;
+  }
+
   userspace::Settings settings;
   FakeKernel kernel;
 
  private:
+  template <class Row>
+  struct Sink final : abi::InspectionSink {
+    explicit Sink(const std::function<void(const Row&)>& visit) : visit_row(visit) {}
+    std::int32_t add(abi::ArrayView rows) noexcept override {
+      for (const Row& row : sdk::range<Row>(rows)) visit_row(row);
+      return 1;
+    }
+    const std::function<void(const Row&)>& visit_row;
+  };
+
+  template <class Row>
+  void each_row(abi::InspectionKind kind, const std::string& name, const std::function<void(const Row&)>& visit,
+                const abi::InspectedPacket* packet = nullptr) {
+    abi::InspectionQuery query{sizeof(query), kind, sdk::view(name), packet};
+    Sink<Row> sink(visit);
+    clear_error();
+    auto* const rows = static_cast<abi::InspectionRows*>(backend().extension(sdk::view(abi::kInspectionRows)));
+    inspected = rows->inspect(&query, &sink, &error);
+  }
+
   abi::Backend* create(const abi::CreateArgs& args) override {
     return new userspace::UserspaceBackend(args, settings, kernel.open());
   }

@@ -3,13 +3,11 @@
 
 // The description of kernel rules and proxy sockets.
 #include <cppunit/extensions/HelperMacros.h>
-#include <dirent.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -221,21 +219,9 @@ class UserspaceInspectionTest : public test::UserspaceFixture, private test::Ins
     CPPUNIT_ASSERT(rig().kernel.restores.empty());
   }
 
-  // The descriptor of this process that listens at the port.
-  static int listener(std::uint16_t port) {
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
-    CPPUNIT_ASSERT(folder != nullptr);
-    while (const dirent* entry = readdir(folder.get())) {
-      const int fd = std::atoi(entry->d_name);
-      if (fd != 0 && unfit_reason(fd, {abi::Family::kIpv4, abi::Protocol::kTcp, std::nullopt, port, true}).empty())
-        return fd;
-    }
-    throw std::logic_error("nothing listens at the port");
-  }
-
   void a_socket_that_does_not_listen_is_shown() {
     full({example()});
-    CPPUNIT_ASSERT_EQUAL(0, shutdown(listener(rig().port("ns1/svc1")), SHUT_RDWR));
+    CPPUNIT_ASSERT_EQUAL(0, shutdown(test::listener_at(rig().port("ns1/svc1")), SHUT_RDWR));
     expect({std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll + " (" + port() + " does not listen)"});
   }
 
