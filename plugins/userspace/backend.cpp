@@ -12,6 +12,7 @@
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/declared_metrics.hpp"
 #include "plugins/userspace/drift_rows.hpp"
+#include "plugins/userspace/explanation.hpp"
 #include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
@@ -438,6 +439,11 @@ void UserspaceBackend::do_inspect(inspection::Answer& answer) {
 void UserspaceBackend::do_find_drift(inspection::DriftRows& rows) {
   if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
   add_drift(writer_, *table_, rows);
+}
+
+void UserspaceBackend::do_explain(inspection::Explanation& explanation) {
+  if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
+  explain({writer_, *table_, settings_, *client_policy_}, explanation);
 }
 
 }  // namespace sluice::userspace

@@ -54,6 +54,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   void* do_extension(std::string_view id) override;
   void do_inspect(inspection::Answer& answer) override;
   void do_find_drift(inspection::DriftRows& rows) override;
+  void do_explain(inspection::Explanation& explanation) override;
 
   UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel,
                    bool owns_node);

@@ -83,4 +83,18 @@ std::string ClaimArbiter::refusal(const ClaimedAddress& claimed, const std::stri
   return found == refusals_.end() ? std::string() : found->second;
 }
 
+std::string ClaimArbiter::holder(const ClaimedAddress& claimed) const {
+  const std::string* found = claims_.holder(claimed);
+  if (found == nullptr) found = claims_.holder({{}, claimed.port, claimed.protocol});
+  return found == nullptr ? std::string() : *found;
+}
+
+std::vector<std::string> ClaimArbiter::refusals_at(const ClaimedAddress& claimed) const {
+  std::vector<std::string> all;
+  for (const auto& [refused, why] : refusals_) {
+    if (overlap(refused.first, claimed)) all.push_back(why);
+  }
+  return all;
+}
+
 }  // namespace sluice::userspace

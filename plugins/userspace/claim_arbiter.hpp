@@ -36,6 +36,11 @@ class ClaimArbiter {
   // Why `owner` does not hold it; empty if it does. Valid after settle().
   std::string refusal(const ClaimedAddress& claimed, const std::string& owner) const;
 
+  // The service port that holds the address, or every address of the node with this port; empty: none.
+  std::string holder(const ClaimedAddress& claimed) const;
+  // Why service ports do not hold the address or an overlapping one.
+  std::vector<std::string> refusals_at(const ClaimedAddress& claimed) const;
+
   // See NodePortClaims.
   void keep_all(std::set<std::string>& names) { claims_.keep_all(names); }
   // Withdraws all claims and releases all ports.

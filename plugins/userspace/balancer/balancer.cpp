@@ -362,10 +362,30 @@ std::size_t Balancer::affinity_clients() const noexcept {
 std::size_t Balancer::passed_over(Nanoseconds now) const noexcept {
   const lib::Lock lock(mutex_);
   if (outliers_ == 0) return 0;
-  return static_cast<std::size_t>(
-      std::count_if(order_.begin(), order_.end(), [&](const Endpoint* endpoint) SLUICE_REQUIRES(mutex_) {
-        return is_outlier(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      order_.begin(), order_.end(),
+      [&](const Endpoint* endpoint) SLUICE_REQUIRES(mutex_) { return is_passed_over_at(*endpoint, now); }));
+}
+
+// For calls that must not advance the time of the balancer.
+bool Balancer::is_passed_over_at(const Endpoint& endpoint, Nanoseconds now) const noexcept {
+  return is_outlier(endpoint) && endpoint.passed_over_until_ > std::max(now, now_);
+}
+
+std::vector<Balancer::Candidate> Balancer::candidates(Nanoseconds now) const {
+  std::vector<Candidate> all;
+  const lib::Lock lock(mutex_);
+  all.reserve(by_target_.size());
+  for (const Endpoint* endpoint : by_target_) all.push_back({endpoint->target(), is_passed_over_at(*endpoint, now)});
+  return all;
+}
+
+std::optional<SocketAddress> Balancer::bound_to(const abi::Address& client, Nanoseconds now) const noexcept {
+  const lib::Lock lock(mutex_);
+  if (clients_ == nullptr) return std::nullopt;
+  const AffinityTable::Slot slot = clients_->find(client, std::max(now, now_), affinity_);
+  if (slot == AffinityTable::kNone || slots_[slot] == nullptr) return std::nullopt;
+  return slots_[slot]->target();
 }
 
 }  // namespace sluice::userspace

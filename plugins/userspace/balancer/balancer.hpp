@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -85,6 +86,14 @@ class Balancer {
   std::size_t endpoints() const noexcept;
   // In no particular order.
   std::vector<SocketAddress> targets() const;
+  struct Candidate {
+    SocketAddress target;
+    bool passed_over;
+  };
+  // The endpoints, sorted by address.
+  std::vector<Candidate> candidates(Nanoseconds now) const;
+  // The endpoint to which session affinity binds the client; empty: none.
+  std::optional<SocketAddress> bound_to(const abi::Address& client, Nanoseconds now) const noexcept;
   // 0: session affinity is off.
   std::uint32_t affinity_seconds() const noexcept;
   std::size_t affinity_clients() const noexcept;
@@ -96,6 +105,7 @@ class Balancer {
   Nanoseconds advance(Nanoseconds now) noexcept SLUICE_REQUIRES(mutex_);
   bool is_outlier(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);
   bool is_passed_over(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);
+  bool is_passed_over_at(const Endpoint& endpoint, Nanoseconds now) const noexcept SLUICE_REQUIRES(mutex_);
   bool all_passed_over() const noexcept SLUICE_REQUIRES(mutex_);
   const EndpointPtr& take(Endpoint& endpoint) noexcept SLUICE_REQUIRES(mutex_);
   unsigned rank(const Endpoint& endpoint) const noexcept SLUICE_REQUIRES(mutex_);

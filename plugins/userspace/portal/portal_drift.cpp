@@ -82,7 +82,8 @@ class Differences {
       const bool on_top = std::any_of(wanted_.jumps.begin(), wanted_.jumps.end(), [&](const WantedJump& one) {
         return one.first && one.table == jump.table && one.from == jump.from && one.rule.hash == jump.rule.hash;
       });
-      if (on_top && in_place.needed[j]) last[{jump.table, jump.from}] = std::max(last[{jump.table, jump.from}], jump.position);
+      if (on_top && in_place.needed[j])
+        last[{jump.table, jump.from}] = std::max(last[{jump.table, jump.from}], jump.position);
     }
     for (const auto& [where, end] : last) {
       const std::vector<Rule>& rules = listing_.rules.chain(netfilter::table_name(where.first), where.second)->rules;
@@ -118,8 +119,7 @@ class Differences {
     PresentRules present(chain == nullptr ? none : chain->rules);
     std::vector<Missing> missing;
     for (const auto& [id, portal] : wanted_.portals) {
-      present.match_all(hashes_of(portal[index]),
-                        [&](std::size_t i) { missing.push_back({&portal[index][i], &id}); });
+      present.match_all(hashes_of(portal[index]), [&](std::size_t i) { missing.push_back({&portal[index][i], &id}); });
     }
     std::vector<const Rule*> extra;
     present.each_unmatched([&](const Rule& rule) { extra.push_back(&rule); });
@@ -164,8 +164,8 @@ class Differences {
   // The service port that the comment names, if it is wanted.
   const PortalId* owner_of(const Rule& rule) const {
     const PortalRuleText read = read_portal_rule(rule.text);
-    const auto found = wanted_.portals.find({std::string(first_word_of(read.comment)),
-                                             read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp});
+    const auto found = wanted_.portals.find(
+        {std::string(first_word_of(read.comment)), read.protocol == "udp" ? abi::Protocol::kUdp : abi::Protocol::kTcp});
     return found == wanted_.portals.end() ? nullptr : &found->first;
   }
 

@@ -123,6 +123,26 @@ std::map<PortalId, ProxyPorts> PortalWriter::read_proxy_ports() {
 
 void PortalWriter::read(netfilter::SaveReader& reader) { state_->session.read(reader); }
 
+PortalListing PortalWriter::read_rules() { return read_portals(state_->session); }
+
+PortalListing PortalWriter::written_rules() const {
+  PortalListing listing;
+  const auto rules_of = [&](netfilter::Table table, std::string_view chain) -> std::vector<netfilter::Rule>& {
+    return listing.rules.make_table(netfilter::table_name(table))[std::string(chain)].rules;
+  };
+  for (const WantedJump& jump : state_->wanted.jumps) {
+    std::vector<netfilter::Rule>& rules = rules_of(jump.table, jump.from);
+    rules.insert(jump.first ? rules.begin() : rules.end(), jump.rule);
+  }
+  for (const auto& [id, portal] : state_->wanted.portals) {
+    for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
+      std::vector<netfilter::Rule>& rules = rules_of(kPortalChains[i].table, kPortalChains[i].name);
+      rules.insert(rules.end(), portal[i].begin(), portal[i].end());
+    }
+  }
+  return listing;
+}
+
 void PortalWriter::each_written(
     const std::function<void(netfilter::Table, std::string_view chain, std::string_view rule)>& visit) const {
   for (const auto& [id, portal] : state_->wanted.portals) {

@@ -29,6 +29,7 @@ namespace sluice::userspace {
 // The printed name and the protocol of a service port.
 using PortalId = std::pair<std::string, abi::Protocol>;
 struct PortalDifference;
+struct PortalListing;
 
 class PortalWriter {
  public:
@@ -80,6 +81,10 @@ class PortalWriter {
   // Passes the rules of the kernel to `reader`; does not affect drift detection. Throws sdk::Failure if the tool fails
   // or its output is truncated.
   void read(netfilter::SaveReader& reader);
+  // The rules of the kernel, and those written last in the form of a listing. read_rules() does not affect drift
+  // detection, and throws as read() does.
+  PortalListing read_rules();
+  PortalListing written_rules() const;
   // Visits each portal rule as written last.
   void each_written(
       const std::function<void(netfilter::Table, std::string_view chain, std::string_view rule)>& visit) const;

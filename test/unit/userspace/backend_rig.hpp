@@ -170,6 +170,35 @@ class UserspaceRig final : public BackendRig<RelayHost> {
     return found;
   }
 
+  // "OBJECT: EFFECT[, masqueraded][ -> TARGETS][ (REMARKS)][ = VERDICT]". Empty, with `error` set, if the call fails.
+  std::vector<std::string> explain(const std::string& client, const std::string& address, std::uint16_t port,
+                                   abi::Protocol protocol, std::uint32_t packet_flags) {
+    static constexpr std::array<const char*, 5> kVerdicts{"", " = served", " = rejected", " = dropped",
+                                                          " = not proxied"};
+    abi::InspectedPacket packet{};
+    packet.struct_size = sizeof(packet);
+    packet.flags = packet_flags;
+    packet.client = *sdk::parse_address(client, family_);
+    packet.address = *sdk::parse_address(address, family_);
+    packet.port = port;
+    packet.protocol = protocol;
+    std::vector<std::string> found;
+    each_row<abi::InspectedStep>(
+        abi::InspectionKind::kInspectExplanation, {},
+        [&](const abi::InspectedStep& row) {
+          std::string line = std::string(sdk::text(row.object)).append(": ").append(sdk::text(row.effect));
+          if ((row.flags & abi::kStepMasquerades) != 0) line += ", masqueraded";
+          std::string separator = " -> ";
+          for (const abi::InspectedTarget& one : sdk::range<abi::InspectedTarget>(row.targets)) {
+            line += std::exchange(separator, ", ") + sdk::host_port(one.address, family_, one.port);
+          }
+          if (row.remarks.size != 0) line.append(" (").append(sdk::text(row.remarks)).append(")");
+          found.push_back(line + kVerdicts.at(static_cast<std::size_t>(row.verdict)));
+        },
+        &packet);
+    return found;
+  }
+
   userspace::Settings settings;
   FakeKernel kernel;
 

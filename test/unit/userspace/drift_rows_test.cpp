@@ -198,7 +198,8 @@ class UserspaceDriftRowsTest : public test::UserspaceFixture, private test::Insp
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig().drift().size());
     CPPUNIT_ASSERT(before == rig().kernel.tables);
     CPPUNIT_ASSERT(rig().verify() == abi::Code::kNeedFull);
-    CPPUNIT_ASSERT_EQUAL("the rule \"" + rule + "\" in nat KUBE-PORTALS-HOST is gone", std::string(rig().error.message));
+    CPPUNIT_ASSERT_EQUAL("the rule \"" + rule + "\" in nat KUBE-PORTALS-HOST is gone",
+                         std::string(rig().error.message));
     full({example()});
     expect({});
     test::ok(rig(), rig().verify());

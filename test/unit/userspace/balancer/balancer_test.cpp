@@ -80,6 +80,7 @@ class BalancerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_abandoned_trial_is_free_for_the_next);
   CPPUNIT_TEST(when_all_are_passed_over_all_are_used);
   CPPUNIT_TEST(clients_leave_an_endpoint_that_is_passed_over);
+  CPPUNIT_TEST(candidates_and_bindings_are_read_without_effect);
   CPPUNIT_TEST(failure_counts_survive_a_change_of_the_list);
   CPPUNIT_TEST(a_retired_endpoint_is_not_counted);
   CPPUNIT_TEST(the_fewest_connections_win_and_equals_take_turns);
@@ -562,6 +563,27 @@ class BalancerTest : public CppUnit::TestFixture {
     // Endpoints not tried rank before endpoints not passed over.
     fail(balancer, third, 0);
     CPPUNIT_ASSERT(balancer.next(client(1), 0, two) == third);
+  }
+
+  void candidates_and_bindings_are_read_without_effect() {
+    Balancer balancer(settings(), 5);
+    balancer.set_endpoints(endpoints(3));
+    CPPUNIT_ASSERT(!balancer.bound_to(client(1), 0));
+    balancer.set_affinity(10);
+    const EndpointPtr mine = balancer.next(client(1), 0);
+    CPPUNIT_ASSERT(balancer.bound_to(client(1), 10 * kSecond - 1)->address() == mine->target().address());
+    CPPUNIT_ASSERT(!balancer.bound_to(client(1), 10 * kSecond));
+    CPPUNIT_ASSERT(!balancer.bound_to(client(2), 0));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.affinity_clients());
+    fail(balancer, mine, 0);
+    std::size_t passed_over = 0;
+    for (const Balancer::Candidate& one : balancer.candidates(0)) {
+      CPPUNIT_ASSERT_EQUAL(one.target.address() == mine->target().address(), one.passed_over);
+      passed_over += one.passed_over ? 1 : 0;
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, passed_over);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, balancer.candidates(kSecond).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, balancer.passed_over(0));  // candidates() did not advance the time
   }
 
   // Threads read the clock before they take the lock, so time can appear to go back.
