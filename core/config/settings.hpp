@@ -136,6 +136,8 @@ struct Settings {
   std::map<std::string, std::string> mode_options;
   // Options of the active backend that take effect at a start only, with their values and defaults.
   std::map<std::string, std::string> restart_options;
+  // The places of backend_options(), and of lists by their name: "/etc/sluice/config.yaml:12: backends.nftables.counters".
+  std::map<std::string, std::string> option_places;
 
   // The section of the active backend, or an empty one.
   BackendSection section() const {

@@ -49,6 +49,7 @@ class Validator {
     check_options(FlagGroup::conntrack, draft_, problems_);
     validate_feature_gates(draft_, out_, problems_);
     validate_mode_options(draft_, out_, problems_);
+    option_places();
     backend_options();
     validate_logging(draft_, out_, problems_);
     warn_without_effect(draft_, out_, problems_);
@@ -171,6 +172,14 @@ class Validator {
     out_.backend_reason = choice->reason;
   }
 
+  void option_places() {
+    for (const auto& [key, text] : out_.backend_options()) {
+      out_.option_places[key] = place_of_option(key);
+      const std::string name = key.substr(0, key.find('['));
+      if (name != key) out_.option_places.emplace(name, place_of_option(name));
+    }
+  }
+
   void backend_options() {
     if (!environment_.check_options) return;
     CheckedOptions checked = environment_.check_options(out_.plugins, out_.backend, out_.backend_options());
@@ -189,6 +198,10 @@ class Validator {
   std::string place_of_option(const std::string& key) const {
     if (const auto section = draft_.section_places.find(out_.backend); section != draft_.section_places.end()) {
       if (const auto place = section->second.find(key); place != section->second.end()) return place->second;
+      // Only the elements of a list have places.
+      if (const auto first = section->second.find(key + "[0]"); first != section->second.end()) {
+        return first->second.substr(0, first->second.size() - std::string_view("[0]").size());
+      }
     }
     for (const Option& option : options()) {
       if (option.backend_option != key) continue;

@@ -42,6 +42,7 @@ lib::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const c
   plugin::BackendSettings backend;
   backend.family = family;
   backend.options = settings.backend_options();
+  backend.option_places = settings.option_places;
   backend.state_dir = folder;
   const lib::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, nullptr, nullptr, clock);

@@ -44,6 +44,7 @@ lib::Result<BackendRun::Settings> RunMaker::run_settings(const config::Settings&
     plugin::BackendSettings& backend = out.backend[lib::family_index(family)];
     backend.family = family;
     backend.options = options;
+    backend.option_places = configured.option_places;
     backend.state_dir = *folder;
   }
   out.loop = loop_options(configured);

@@ -203,6 +203,15 @@ BackendHandle::~BackendHandle() {
   backend_->release();
 }
 
+// The error of an option begins with its place in the configuration.
+Status BackendHandle::rejection(const Outcome& failed, const BackendSettings& settings, std::string_view name) {
+  const auto place = settings.option_places.find(failed.object);
+  if (failed.code != abi::Code::kInvalid || place == settings.option_places.end()) {
+    return failed.status(name, Call::create.name);
+  }
+  return {StatusCode::invalid, place->second + ": " + failed.message, failed.os_errno};
+}
+
 lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
                                                                   const BackendSettings& settings,
                                                                   HostObserver* observer, MetricSink* metrics,
@@ -220,8 +229,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
   if (const auto& declared = handle->plugin_->options()) {
     const auto problems = sdk::read_options(declared->specs(), settings.options, typed);
     if (!problems.empty()) {
-      return Status{StatusCode::invalid, "backend " + handle->name_ + ": create " + problems.front().key + ": " +
-                                             problems.front().text};
+      return rejection({abi::Code::kInvalid, problems.front().key, problems.front().text}, settings, handle->name_);
     }
     for (const sdk::OptionValue& one : typed) {
       options.push_back({sdk::view(one.key), sdk::view(one.text), one.type,
@@ -248,7 +256,7 @@ lib::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_pt
     const CallTimer timed(*handle, Call::create);
     code = handle->plugin_->entry().create(&args, &made, &error);
   }
-  if (code != abi::Code::kOk) return outcome(code, error).status(handle->name_, Call::create.name);
+  if (code != abi::Code::kOk) return rejection(outcome(code, error), settings, handle->name_);
   if (made == nullptr) {
     return Status{StatusCode::internal, "backend " + handle->name_ + ": create: it answered ok without a backend"};
   }

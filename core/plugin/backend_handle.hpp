@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -77,6 +78,8 @@ struct BackendSettings {
   std::vector<std::pair<std::string, std::string>> options;  // the section of this backend, flattened
   std::string state_dir;
   bool predecessor_serves = false;  // abi::kCreatePredecessorServes
+  // Where options are set, by key, for errors: "/etc/sluice/config.yaml:12: backends.nftables.counters".
+  std::map<std::string, std::string> option_places{};
 };
 
 // A copy of an abi::AffinityClient that owns its strings.
@@ -146,6 +149,7 @@ class BackendHandle {
   // Returns out.ok().
   template <class Sink>
   bool inspect_rows(const InspectionRequest& request, Sink& sink, InspectionOutcome& out);
+  static lib::Status rejection(const Outcome& failed, const BackendSettings& settings, std::string_view name);
   template <class F>
   Outcome timed_call(const Call& call, F&& body);
   void assert_thread();

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Characteristics: declares an option of each type, one that takes effect at a start only, and one of a type that this
-// daemon does not know. probe() logs the received options. With BAD_OPTIONS the table has a mistake.
+// daemon does not know. create() rejects long names, and names with loud. probe() logs the received options. With
+// BAD_OPTIONS the table has a mistake.
 #include "zoo.hpp"
 
 namespace {
@@ -41,6 +42,12 @@ class WithOptions final : public zoo::PlainBackend {
       received_ += " " + std::string(sdk::text(one.key)) + "=" + std::string(sdk::text(one.value)) + "/" +
                    std::to_string(static_cast<unsigned>(one.value_type)) + "/" + std::to_string(one.number) +
                    (one.flags == abi::kOptionDefault ? "/default" : "");
+    }
+    for (const sdk::OptionValue& name : options_.list("names")) {
+      if (name.text.size() != 1) options_.reject(name);
+    }
+    if (options_.boolean("loud") && options_.has("names[0]")) {
+      throw sdk::Failure(abi::Code::kInvalid, "names", "cannot be combined with loud: true; remove one of them");
     }
   }
 

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The daemon validates declared options with file and line, lists them in --help, and rejects a reload that changes an
-# option which needs a restart.
+# The daemon validates declared options with file and line, adds these to errors of create(), lists the options in --help,
+# and rejects a reload that changes an option which needs a restart.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
@@ -94,6 +94,18 @@ waits() {
 if ! unshare --net true 2>/dev/null; then
   skip "a reload that changes an option of the class restart" "no network namespace can be made"
 else
+  # refuses_to_start TEXT [FLAG]
+  refuses_to_start() {
+    text=$1
+    shift
+    ! timeout 60 unshare --net "$sluiced" --config "$away/config.yaml" --plugin-dir "$away/plugins" --hostname-override node-1 \
+      --state-dir "$away/state" "$@" 2>"$away/start" && has "$text" "$away/start"
+  }
+  configured 'names: [a,' '  bcd]'
+  check "a start reports a value that only create() rejects with file and line" refuses_to_start \
+    "$away/config.yaml:8: backends.options.names[1]: 'bcd' is not a valid value; allowed: a letter"
+  check "--init-only reports it, too" refuses_to_start "$away/config.yaml:8: backends.options.names[1]:" --init-only
+  configured 'colour: blue' 'future: anything' 'names: [x]' 'threads: 4'
   unshare --net "$sluiced" --config "$away/config.yaml" --plugin-dir "$away/plugins" --hostname-override node-1 \
     --state-dir "$away/state" >"$away/log" 2>&1 &
   daemon=$!
@@ -105,6 +117,9 @@ else
     "keeping the running configuration: backends.options.threads: the running value is '4'; restart sluiced to apply '8'"
   configured 'colour: pink' 'threads: 0'
   check "a reload reports all problems of the section" waits "config.yaml:8: backends.options.threads: '0' is not a valid value"
+  configured 'names: [a]' 'loud: true'
+  check "a reload reports a combination that only create() rejects with file and line" waits \
+    "$away/config.yaml:7: backends.options.names: cannot be combined with loud: true"
   configured 'colour: red' 'threads: 004'
   check "another spelling of the running value is applied, with other options" waits 'received colour=red/5/0'
   kill "$daemon"

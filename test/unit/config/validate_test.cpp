@@ -101,6 +101,7 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(logging_is_checked);
   CPPUNIT_TEST(sections_of_missing_backends_cause_warnings);
   CPPUNIT_TEST(problems_of_options_have_their_place);
+  CPPUNIT_TEST(options_of_the_backend_have_their_place);
   CPPUNIT_TEST(reports_all_errors_at_once);
   CPPUNIT_TEST_SUITE_END();
 
@@ -494,6 +495,24 @@ class ValidateTest : public CppUnit::TestFixture {
                          validate_words({"--proxy-mode=ipvs", "--ipvs-scheduler=bad"}, environment).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("1"),
                          validate_words({"--proxy-mode=ipvs"}, environment).settings.restart_options.at("a"));
+  }
+
+  // For errors that only the backend finds.
+  void options_of_the_backend_have_their_place() {
+    const auto places = [&](const std::string& text) {
+      return validate_words({"--config=" + folder_->write("c.yaml", text), "--ipvs-strict-arp"}, {{"ipvs", "nftables"}, "h"})
+          .settings.option_places;
+    };
+    using Places = std::map<std::string, std::string>;
+    CPPUNIT_ASSERT((Places{{"counters", place(6, "backends.nftables.counters")},
+                           {"list", place(7, "backends.nftables.list")},
+                           {"list[0]", place(7, "backends.nftables.list[0]")},
+                           {"list[1]", place(8, "backends.nftables.list[1]")}} ==
+                    places(kSluice + "backend: nftables\nbackends:\n  nftables:\n    counters: true\n"
+                                     "    list: [a,\n      b]\n  ipvs: {drain: 1s}\n")));
+    const Places ipvs = places(kProxy + "mode: ipvs\nipvs: {scheduler: lc}\n");
+    CPPUNIT_ASSERT_EQUAL(place(4, "ipvs.scheduler"), ipvs.at("ipvs.scheduler"));
+    CPPUNIT_ASSERT_EQUAL(std::string("--ipvs-strict-arp"), ipvs.at("ipvs.strictARP"));
   }
 
   void settings_of_a_mode_are_passed_to_its_backend() {

@@ -109,6 +109,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(plugin_of_an_older_minor_works);
   CPPUNIT_TEST(declared_options_are_typed_and_have_defaults);
   CPPUNIT_TEST(invalid_options_do_not_reach_create);
+  CPPUNIT_TEST(errors_of_options_have_their_place);
   CPPUNIT_TEST(flags_beyond_the_given_size_are_zero);
   CPPUNIT_TEST(draining_is_not_logged_as_a_failure);
   CPPUNIT_TEST_SUITE_END();
@@ -186,6 +187,30 @@ class BackendHandleTest : public CppUnit::TestFixture {
                                      "threads from 1 to 64"),
                          made.status().message());
     CPPUNIT_ASSERT(made.status().code() == lib::StatusCode::invalid);
+  }
+
+  // Of problems that the daemon finds, and of those that only create() finds.
+  void errors_of_options_have_their_place() {
+    BackendSettings settings;
+    settings.option_places = {{"threads", "c.yaml:7: backends.options.threads"},
+                              {"names[1]", "c.yaml:8: backends.options.names[1]"},
+                              {"names", "c.yaml:8: backends.options.names"},
+                              {"zoo", "c.yaml:9: backends.options.zoo"}};
+    const auto error = [&](const std::string& id, decltype(settings.options) options) {
+      settings.options = std::move(options);
+      const auto made = try_make(id, settings);
+      return made.ok() ? std::string() : made.status().message();
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:7: backends.options.threads: '65' is not a valid value; allowed: a number of threads "
+                                     "from 1 to 64"),
+                         error("options", {{"threads", "65"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:8: backends.options.names[1]: 'bb' is not a valid value; allowed: a letter"),
+                         error("options", {{"names[0]", "a"}, {"names[1]", "bb"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:8: backends.options.names: cannot be combined with loud: true; remove one of them"),
+                         error("options", {{"names[0]", "a"}, {"loud", "true"}}));
+    // The object of another code is not an option.
+    CPPUNIT_ASSERT_EQUAL(std::string("backend create_fails (IPv4): create zoo: the cage is locked: Permission denied"),
+                         error("create_fails", {}));
   }
 
   void apply_counts_writes_and_lists_failures() {

@@ -190,6 +190,9 @@ class SettingsDiffTest : public CppUnit::TestFixture {
   void equal_settings_differ_in_nothing() {
     CPPUNIT_ASSERT(settings_diff(usual(), usual()).empty());
     CPPUNIT_ASSERT(settings_diff(config::Settings(), config::Settings()).empty());
+    config::Settings moved = usual();
+    moved.option_places = {{"counters", "c.yaml:8: backends.nftables.counters"}};
+    CPPUNIT_ASSERT(settings_diff(usual(), moved).empty());
   }
 
   void every_field_concerns_one_part_or_cannot_change_live() {
@@ -254,8 +257,8 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     for (const config::Option& option : config::options()) {
       if (is_declared(option)) covered.insert(std::string(option.field));
     }
-    // Settings::conntrack has only declared fields, and no row of its own.
-    CPPUNIT_ASSERT_EQUAL(fields<config::Settings>() - 1 + fields<config::SourceSettings>() +
+    // Settings::conntrack has only declared fields, and no row of its own. Settings::option_places is no setting.
+    CPPUNIT_ASSERT_EQUAL(fields<config::Settings>() - 2 + fields<config::SourceSettings>() +
                              fields<config::ClientSettings>() + fields<config::PluginSettings>() +
                              fields<config::ServeSettings>() + fields<node::ConntrackSettings>(),
                          covered.size());
