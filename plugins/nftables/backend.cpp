@@ -17,6 +17,7 @@
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
+#include "plugins/nftables/counter_rows.hpp"
 #include "plugins/nftables/drift_rows.hpp"
 #include "plugins/nftables/explanation.hpp"
 #include "plugins/nftables/inspection.hpp"
@@ -411,6 +412,12 @@ Listing NftablesBackend::inspected_table() {
 
 void NftablesBackend::do_inspect(inspection::Answer& answer) {
   nftables::inspect(inspected_table(), model_, family(), answer);
+}
+
+// Without the option, the rules of an offload may use the same sets, which then count only part of the packets.
+void NftablesBackend::do_count(inspection::CounterRows& rows) {
+  begin_inspection();
+  if (settings_.counters) add_counters(table_.kernel->traffic(), model_, rows);
 }
 
 void NftablesBackend::do_find_drift(inspection::DriftRows& rows) {

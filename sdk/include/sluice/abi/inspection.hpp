@@ -157,6 +157,7 @@ enum InspectedCountersFlag : std::uint32_t {
   kCountedFrontend = 1u << 0,  // the traffic of `address` and `port`; otherwise of all frontends of the service port
   kCountedNodePort = 1u << 1,  // with kCountedFrontend: a node port, and `address` is zero
   kCountedTarget = 1u << 2,    // the traffic to `target` and `target_port`; otherwise to all endpoints
+  kCountedBothDirections = 1u << 3,  // `packets` and `bytes` include those to clients
   kKnownConnections = 1u << 8,
   kKnownPackets = 1u << 9,
   kKnownBytes = 1u << 10,
