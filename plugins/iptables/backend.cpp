@@ -15,6 +15,7 @@
 #include "plugins/common/netfilter/not_programmed.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
+#include "plugins/iptables/counter_rows.hpp"
 #include "plugins/iptables/drift_rows.hpp"
 #include "plugins/iptables/explanation.hpp"
 #include "plugins/iptables/inspection.hpp"
@@ -350,6 +351,13 @@ void IptablesBackend::do_inspect(inspection::Answer& answer) {
   KernelRules rules(family());
   session_.read(rules);
   iptables::inspect(rules, names_, facts_.plan, answer);
+}
+
+void IptablesBackend::do_count(inspection::CounterRows& rows) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  KernelRules rules(family());
+  session_.read(rules, true);
+  add_counter_rows(rules, names_, rows);
 }
 
 void IptablesBackend::do_find_drift(inspection::DriftRows& rows) {

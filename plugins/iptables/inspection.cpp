@@ -75,7 +75,7 @@ class Decoder {
       has_firewall = has_firewall || rule.to.kind == ChainKind::kFirewall;
       ServiceLine line = new_line(place);
       const auto name = by_hash_.find(rule.to.hash);
-      if (name != by_hash_.end()) line.service_port = name->second;
+      if (name != by_hash_.end()) line.service_port = name->second.service_port_name;
       const bool is_first = !std::exchange(reached, reached || !rule.only_to);
       if (!answer_.wants(line.service_port)) continue;
       Remarks remarks;

@@ -139,14 +139,21 @@ bool KernelRules::read_postrouting(const Fields& rule) {
   return true;
 }
 
-void KernelRules::add_dispatch(const Place& place, const DispatchRule& rule) {
+void KernelRules::add_dispatch(const Place& place, DispatchRule rule) {
+  rule.packets = packets();
   std::vector<DispatchRule>& dispatch = places[place].dispatch;
-  const bool is_there = std::any_of(dispatch.begin(), dispatch.end(), [&](const DispatchRule& one) {
+  const auto same = std::find_if(dispatch.begin(), dispatch.end(), [&](const DispatchRule& one) {
     return one.to == rule.to && (!one.only_to || one.only_to == rule.only_to);
   });
-  if (is_there) return;
+  if (same != dispatch.end()) {
+    same->packets += rule.packets;
+    return;
+  }
   // A rule without an address makes those with one superfluous.
-  if (!rule.only_to) std::erase_if(dispatch, [&](const DispatchRule& one) { return one.to == rule.to; });
+  if (!rule.only_to) {
+    for (const DispatchRule& one : dispatch) rule.packets += one.to == rule.to ? one.packets : 0;
+    std::erase_if(dispatch, [&](const DispatchRule& one) { return one.to == rule.to; });
+  }
   dispatch.push_back(rule);
 }
 
@@ -188,14 +195,17 @@ bool KernelRules::read_refusal(const Fields& rule) {
     place = Place{true, {}, *rule.port, *rule.protocol};
   }
   if (!place) return false;
-  places[*place].refusals.push_back({std::string(name_in_comment(rule.comment)), rule.target == "DROP", *shared_});
+  places[*place].refusals.push_back({std::string(name_in_comment(rule.comment)), rule.target == "DROP", *shared_,
+                                     packets()});
   return true;
 }
 
 bool KernelRules::read_firewall_drop(const Fields& rule) {
   const auto place = place_of_address(rule);
   if (!place || rule.target != "DROP") return false;
-  places[*place].firewall = std::string(name_in_comment(rule.comment));
+  FrontendRules& there = places[*place];
+  there.firewall = std::string(name_in_comment(rule.comment));
+  there.firewall_packets += packets();
   return true;
 }
 
@@ -237,6 +247,7 @@ bool KernelRules::read_endpoint(const Fields& rule) {
   if (!to) return false;
   if (chain.to) return true;  // never reached
   chain.to = to;
+  chain.packets = packets();
   chain.remembers = rule.recent == Fields::Recent::kRemembers && rule.list == chain_;
   return true;
 }

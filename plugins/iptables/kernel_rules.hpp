@@ -29,17 +29,20 @@ using inspection::Place;
 struct DispatchRule {
   ChainId to{};
   std::optional<abi::Prefix> only_to;  // for a node port on these addresses only
+  std::uint64_t packets = 0;           // matched so far, if the listing has counters
 };
 // A rule that rejects or drops packets.
 struct RefusalRule {
   std::string name;  // of the service port, from the comment
   bool drops = false;
   SharedChain chain{};
+  std::uint64_t packets = 0;  // as DispatchRule::packets
 };
 struct FrontendRules {
   std::vector<DispatchRule> dispatch;  // in the order of the rules
   std::vector<RefusalRule> refusals;
   std::optional<std::string> firewall;  // the service port of a rule in KUBE-PROXY-FIREWALL that drops the rest
+  std::uint64_t firewall_packets = 0;   // as DispatchRule::packets
 };
 
 struct EndpointChoice {
@@ -53,6 +56,7 @@ struct BalancingChain {  // KUBE-SVC-, KUBE-SVL-
 };
 struct EndpointChain {  // KUBE-SEP-
   std::optional<netfilter::HostPort> to;
+  std::uint64_t packets = 0;  // translated, as DispatchRule::packets
   bool remembers = false;
   bool masquerades_itself = false;
 };
@@ -129,7 +133,8 @@ class KernelRules final : public netfilter::SaveReader {
   bool read_external(const Fields& rule);
   bool read_firewall(const Fields& rule);
   std::size_t& count_rules();
-  void add_dispatch(const Place& place, const DispatchRule& rule);
+  void add_dispatch(const Place& place, DispatchRule rule);
+  std::uint64_t packets() const { return counts() ? counts()->packets : 0; }
 
   const abi::Family family_;
   netfilter::RuleReader reader_;

@@ -23,7 +23,7 @@ ServiceNames::ByHash ServiceNames::by_hash() const {
   ByHash names;
   names.reserve(inputs_.size());
   for (const std::string& input : inputs_) {
-    names.emplace(netfilter::base32_hash(input), split_hash_input(input).service_port_name);
+    names.emplace(netfilter::base32_hash(input), split_hash_input(input));
   }
   return names;
 }

@@ -12,6 +12,7 @@
 
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
+#include "plugins/iptables/names.hpp"
 #include "sluice/abi/transaction.hpp"
 
 namespace sluice::iptables {
@@ -28,8 +29,8 @@ class ServiceNames {
       return std::hash<std::string_view>()({hash.data(), hash.size()});
     }
   };
-  // Printed names by the hash in their chain names.
-  using ByHash = std::unordered_map<netfilter::ShortHash, std::string, HashOfHash>;
+  // Service ports by the hash in their chain names. Valid until the next note().
+  using ByHash = std::unordered_map<netfilter::ShortHash, HashInput, HashOfHash>;
   ByHash by_hash() const;
 
  private:

@@ -80,7 +80,7 @@ class FakeKernel final : public netfilter::Kernel {
   int counter_error = 95;  // EOPNOTSUPP
   std::map<std::string, std::uint64_t> counters;
   bool cut_save = false;
-  // Packets of "nat KUBE-SERVICES -d 10.0.0.1 …", as the beginning and another part of a rule; a packet has 60 bytes.
+  // Matched packets of 60 bytes, by the beginning of "nat KUBE-SERVICES RULE" and a part of it.
   std::map<std::pair<std::string, std::string>, std::uint64_t> packets;
   std::set<std::string> dropping;  // built-in chains with the policy DROP: "filter FORWARD"
   std::set<abi::Address> addresses;

@@ -65,6 +65,7 @@ class Checks {
     check_retirement(family_, tap_);
     check_affinity(family_, tap_);
     check_counters(family_, tap_);
+    check_inspection(family_, tap_);
     return tap_.finish();
   }
 

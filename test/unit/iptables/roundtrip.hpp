@@ -13,6 +13,7 @@
 #include "lib/program.hpp"
 #include "plugins/iptables/backend.hpp"
 #include "sluice/abi/affinity.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "test/unit/common/fake_host.hpp"
 #include "test/unit/common/world.hpp"
 
@@ -59,6 +60,9 @@ class Roundtrip {
     handover.struct_size = sizeof(handover);
     handover.drain_seconds = drain_seconds;
     return backend_->retire(&handover, &error);
+  }
+  abi::InspectionRows& inspection() {
+    return *static_cast<abi::InspectionRows*>(backend_->extension(sdk::view(abi::kInspectionRows)));
   }
   abi::Affinity& affinity() {
     return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
@@ -125,6 +129,8 @@ void check_retirement(abi::Family family, Tap& tap);
 void check_affinity(abi::Family family, Tap& tap);
 // Counters of packets.
 void check_counters(abi::Family family, Tap& tap);
+// Counters, drift and explanations.
+void check_inspection(abi::Family family, Tap& tap);
 // Prints times.
 int bench(abi::Family family, std::size_t count, std::size_t endpoints);
 
