@@ -11,6 +11,7 @@
 #include "plugins/common/log_ids.hpp"
 #include "plugins/ipvs/bound_clients.hpp"
 #include "plugins/ipvs/claims.hpp"
+#include "plugins/ipvs/counter_rows.hpp"
 #include "plugins/ipvs/drift_rows.hpp"
 #include "plugins/ipvs/explanation.hpp"
 #include "plugins/ipvs/frontends.hpp"
@@ -169,6 +170,12 @@ KernelState IpvsBackend::read_node() {
 void IpvsBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
   ipvs::inspect(read_node(), wanted_, facts_, rule_facts_, answer);
+}
+
+void IpvsBackend::do_count(inspection::CounterRows& rows) {
+  if (generation_ == 0) inspection::refuse_before_first_apply();
+  count(kernels_.servers->servers(), [this](const ServerKey& key) { return kernels_.servers->real_servers(key); },
+        wanted_, rows);
 }
 
 void IpvsBackend::do_find_drift(inspection::DriftRows& rows) {

@@ -58,6 +58,7 @@ class IpvsBackend final : public sdk::BackendBase,
   void do_export(abi::AffinitySink& sink) override;
   void do_import(const abi::ArrayView& clients) override;
   void do_inspect(inspection::Answer& answer) override;
+  void do_count(inspection::CounterRows& rows) override;
   void do_find_drift(inspection::DriftRows& rows) override;
   void do_explain(inspection::Explanation& explanation) override;
 

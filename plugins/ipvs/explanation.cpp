@@ -124,8 +124,11 @@ class Explainer {
     steps_.push_back({.object = "IPVS", .effect = why + where, .verdict = InspectedVerdict::kNotProxied});
   }
 
-  void balance(const VirtualServer& server) {
+  void balance(const VirtualServerState& server) {
     Step step{.object = "virtual server " + to_string(server.key, family_)};
+    step.counted = server.counters.known;
+    step.packets = server.counters.packets;
+    step.bytes = server.counters.bytes;
     std::size_t serving = 0;
     for (const RealServerState& real : kernel_.real_servers(server.key)) {
       step.targets.push_back(target(real));

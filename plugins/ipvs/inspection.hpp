@@ -22,7 +22,7 @@ namespace sluice::ipvs {
 
 // What the kernel holds. Real servers are read for one virtual server at a time.
 struct KernelState {
-  std::vector<VirtualServer> servers;
+  std::vector<VirtualServerState> servers;
   std::function<std::vector<RealServerState>(const ServerKey&)> real_servers;
   std::array<SetContents, kSets> sets;
   std::set<abi::Address> addresses;  // of kube-ipvs0

@@ -101,6 +101,18 @@ std::uint64_t counter(const nlattr* attribute) {
   return value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()) ? 0 : value;
 }
 
+// `wide` since Linux 4.1; in `narrow`, connections and packets have 32 bits.
+IpvsCounters counters_of(const nlattr* wide, const nlattr* narrow) {
+  const nlattr* const nest = wide != nullptr ? wide : narrow;
+  const auto value = [nest](int type) { return integer_attribute(lib::netlink::nested_attribute(nest, type)); };
+  return {nest != nullptr,
+          value(IPVS_STATS_ATTR_CONNS),
+          value(IPVS_STATS_ATTR_INPKTS),
+          value(IPVS_STATS_ATTR_INBYTES),
+          value(IPVS_STATS_ATTR_OUTPKTS),
+          value(IPVS_STATS_ATTR_OUTBYTES)};
+}
+
 }  // namespace
 
 lib::netlink::Message ask_for_servers(std::uint16_t id) {
@@ -140,14 +152,14 @@ lib::netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts) {
   return message;
 }
 
-std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family) {
+std::optional<VirtualServerState> decode_server(nlmsghdr* message, abi::Family family) {
   std::array<nlattr*, IPVS_SVC_ATTR_MAX + 1> found;
   if (!parse(message, IPVS_CMD_NEW_SERVICE, IPVS_CMD_ATTR_SERVICE, found)) return std::nullopt;
   if (integer_attribute(found[IPVS_SVC_ATTR_AF]) != static_cast<std::uint64_t>(sdk::socket_family(family))) {
     return std::nullopt;
   }
   if (found[IPVS_SVC_ATTR_ADDR] == nullptr || found[IPVS_SVC_ATTR_PORT] == nullptr) return std::nullopt;
-  VirtualServer server;
+  VirtualServerState server;
   server.key.address = address_of(found[IPVS_SVC_ATTR_ADDR], family);
   server.key.port = port_of(found[IPVS_SVC_ATTR_PORT]);
   server.key.protocol = static_cast<abi::Protocol>(integer_attribute(found[IPVS_SVC_ATTR_PROTOCOL]));
@@ -164,6 +176,7 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
   if ((server.flags & kPersistent) != 0) {
     server.persistence_seconds = static_cast<std::uint32_t>(integer_attribute(found[IPVS_SVC_ATTR_TIMEOUT]));
   }
+  server.counters = counters_of(found[IPVS_SVC_ATTR_STATS64], found[IPVS_SVC_ATTR_STATS]);
   return server;
 }
 
@@ -192,7 +205,9 @@ std::optional<RealServerState> decode_real_server(nlmsghdr* message, abi::Family
   state.weight = static_cast<std::int32_t>(integer_attribute(found[IPVS_DEST_ATTR_WEIGHT]));
   state.masquerades =
       (integer_attribute(found[IPVS_DEST_ATTR_FWD_METHOD]) & IP_VS_CONN_F_FWD_MASK) == IP_VS_CONN_F_MASQ;
-  state.connections = counter(found[IPVS_DEST_ATTR_ACTIVE_CONNS]) + counter(found[IPVS_DEST_ATTR_INACT_CONNS]);
+  state.active = counter(found[IPVS_DEST_ATTR_ACTIVE_CONNS]);
+  state.connections = state.active + counter(found[IPVS_DEST_ATTR_INACT_CONNS]);
+  state.counters = counters_of(found[IPVS_DEST_ATTR_STATS64], found[IPVS_DEST_ATTR_STATS]);
   return state;
 }
 

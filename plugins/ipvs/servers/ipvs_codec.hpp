@@ -22,7 +22,7 @@ lib::netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi
 lib::netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts);
 
 // Empty unless it is a virtual server of this family with address and port (not by firewall mark).
-std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family);
+std::optional<VirtualServerState> decode_server(nlmsghdr* message, abi::Family family);
 // Empty for another message.
 std::optional<IpvsTimeouts> decode_timeouts(nlmsghdr* message);
 // Empty for another address family (of a tunnel).

@@ -35,8 +35,8 @@ void NetlinkServers::refused(int error, const char* what) const {
   netlink::fail(error, "IPVS", std::string("cannot ") + what);
 }
 
-std::vector<VirtualServer> NetlinkServers::servers() {
-  std::vector<VirtualServer> list;
+std::vector<VirtualServerState> NetlinkServers::servers() {
+  std::vector<VirtualServerState> list;
   const int error = with_family([&](std::uint16_t id) {
     return socket_.dump(
         ask_for_servers(id), [&] { list.clear(); },

@@ -15,7 +15,7 @@ class NetlinkServers final : public ServerKernel {
   explicit NetlinkServers(abi::Family family);
   NetlinkServers(abi::Family family, netlink::OpenRawSocket open, std::chrono::milliseconds timeout);
 
-  std::vector<VirtualServer> servers() override;
+  std::vector<VirtualServerState> servers() override;
   std::vector<RealServerState> real_servers(const ServerKey& key) override;
   std::vector<int> execute(const std::vector<ServerCommand>& commands) override;
   void set_timeouts(const IpvsTimeouts& timeouts) override;

@@ -29,7 +29,7 @@ std::string real_text(std::int32_t weight, bool masquerades) {
 
 }  // namespace
 
-void compare_servers(const ServerCache& cache, std::vector<VirtualServer> found, const OnServerDrift& on_drift) {
+void compare_servers(const ServerCache& cache, std::vector<VirtualServerState> found, const OnServerDrift& on_drift) {
   std::sort(found.begin(), found.end(),
             [](const VirtualServer& one, const VirtualServer& other) { return one.key < other.key; });
   auto at = found.begin();
@@ -81,7 +81,7 @@ void compare_real_servers(const ServerKey& key, const HeldServer& held, const st
   }
 }
 
-std::optional<std::string> server_drift(const ServerCache& cache, std::vector<VirtualServer> found,
+std::optional<std::string> server_drift(const ServerCache& cache, std::vector<VirtualServerState> found,
                                         abi::Family family) {
   struct Counted {
     std::size_t number = 0;

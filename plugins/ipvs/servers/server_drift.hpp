@@ -26,13 +26,13 @@ struct ServerDrift {
 using OnServerDrift = std::function<void(const ServerDrift&)>;
 
 // Of all virtual servers. kAdded: another process created it; it may be foreign.
-void compare_servers(const ServerCache& cache, std::vector<VirtualServer> found, const OnServerDrift& on_drift);
+void compare_servers(const ServerCache& cache, std::vector<VirtualServerState> found, const OnServerDrift& on_drift);
 // Of the real servers of one virtual server. One that drains may be gone.
 void compare_real_servers(const ServerKey& key, const HeldServer& held, const std::vector<RealServerState>& found,
                           const OnServerDrift& on_drift);
 
 // Of all our virtual servers. Empty: none.
-std::optional<std::string> server_drift(const ServerCache& cache, std::vector<VirtualServer> found, abi::Family family);
+std::optional<std::string> server_drift(const ServerCache& cache, std::vector<VirtualServerState> found, abi::Family family);
 // Of the real servers of one virtual server.
 std::optional<std::string> real_server_drift(const ServerKey& key, const HeldServer& held,
                                              const std::vector<RealServerState>& found, abi::Family family);

@@ -11,6 +11,21 @@
 
 namespace sluice::ipvs {
 
+// What the kernel has counted since the virtual or real server was created.
+struct IpvsCounters {
+  bool known = false;
+  std::uint64_t connections = 0;
+  std::uint64_t packets = 0;  // from clients
+  std::uint64_t bytes = 0;    // with IP headers, in both directions
+  std::uint64_t reply_packets = 0;
+  std::uint64_t reply_bytes = 0;
+};
+
+// A virtual server as the kernel reports it.
+struct VirtualServerState : VirtualServer {
+  IpvsCounters counters{};
+};
+
 // A real server as the kernel reports it.
 struct RealServerState {
   RealServer server;
@@ -19,6 +34,8 @@ struct RealServerState {
   // Active and inactive ones (BEH 6.4), without persistence templates: those last as long as the affinity, and with
   // expire_quiescent_template (BEH 6.1) bring no new connections to a server of weight 0.
   std::uint64_t connections = 0;
+  std::uint64_t active = 0;  // established ones; always 0 for UDP
+  IpvsCounters counters{};
 };
 
 enum class ServerCommandKind : std::uint8_t {
@@ -50,7 +67,7 @@ class ServerKernel {
   // kernel has no IPVS (names the module), kDenied, kRetry for shortages (ENOBUFS, ENOMEM, a broken dump), kKernel.
 
   // One dump of this family's virtual servers, without those by firewall mark (BEH 6.5).
-  virtual std::vector<VirtualServer> servers() = 0;
+  virtual std::vector<VirtualServerState> servers() = 0;
   // One dump. Empty also if the virtual server does not exist.
   virtual std::vector<RealServerState> real_servers(const ServerKey& key) = 0;
   // Executes all commands in order, many per system call. Returns 0 or errno for each (ENOENT for an unknown

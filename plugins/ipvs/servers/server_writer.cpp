@@ -296,7 +296,7 @@ std::optional<std::string> ServerWriter::find_drift() {
 }
 
 void ServerWriter::list_drift(const std::function<bool(const ServerKey&)>& wants, const OnServerDrift& on_drift) {
-  std::vector<VirtualServer> found = kernel_.servers();
+  std::vector<VirtualServerState> found = kernel_.servers();
   // As in find_drift().
   if (server_drift(state_->cache, found, state_->options.family)) found = kernel_.servers();
   std::set<ServerKey> gone;

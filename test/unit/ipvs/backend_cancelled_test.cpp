@@ -38,7 +38,7 @@ class IpvsCancelledTest : public CppUnit::TestFixture {
     // While the next process reads virtual servers back.
     rig.restart();
     rig.cancelled = 0;
-    rig.servers.spoil_servers = [&](std::vector<ipvs::VirtualServer>&) { rig.cancelled = 1; };
+    rig.servers.spoil_servers = [&](std::vector<ipvs::VirtualServerState>&) { rig.cancelled = 1; };
     const std::uint64_t dumps = rig.servers.real_dumps;
     expect_cancelled(rig, rig.full(services));
     CPPUNIT_ASSERT_EQUAL(dumps, rig.servers.real_dumps);

@@ -144,7 +144,7 @@ class IpvsRig final : public BackendRig<FakeHost> {
   class Servers final : public ipvs::ServerKernel {
    public:
     explicit Servers(ipvs::FakeServerKernel& kernel) : kernel_(kernel) {}
-    std::vector<ipvs::VirtualServer> servers() override { return kernel_.servers(); }
+    std::vector<ipvs::VirtualServerState> servers() override { return kernel_.servers(); }
     std::vector<ipvs::RealServerState> real_servers(const ipvs::ServerKey& key) override {
       return kernel_.real_servers(key);
     }

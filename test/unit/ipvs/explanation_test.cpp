@@ -217,9 +217,9 @@ class IpvsExplanationTest : public IpvsFixture, private InspectionExamples {
     const auto chosen = [](const std::string& key) {
       return "virtual server " + key + "/TCP | sends the packet to its only endpoint 10.180.2.1:80";
     };
-    const std::string others =
+    const std::string remote_serves =
         " (the traffic policy is Local, but this node has no endpoint: those of other nodes serve) SERVED";
-    expect_last(rig, from_outside("1.2.3.4"), chosen("1.2.3.4:80") + others);
+    expect_last(rig, from_outside("1.2.3.4"), chosen("1.2.3.4:80") + remote_serves);
     expect_last(rig, from_pod("172.30.0.41"), chosen("172.30.0.41:80") + " SERVED");
     expect_last(rig, from_pod("172.30.0.42"),
                 "virtual server 172.30.0.42:80/TCP | rejects the packet: it has no endpoints (the traffic policy is "

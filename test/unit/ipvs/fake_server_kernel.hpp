@@ -23,11 +23,16 @@ class FakeServerKernel final : public ServerKernel {
     std::int32_t weight = 1;
     bool masquerades = true;
     std::uint64_t connections = 0;
-    bool operator==(const Real&) const = default;
+    std::uint64_t active = 0;
+    IpvsCounters counters{};
+    bool operator==(const Real& other) const {
+      return weight == other.weight && masquerades == other.masquerades && connections == other.connections;
+    }
   };
   struct Server {
     VirtualServer attributes;
-    std::map<RealServer, Real> real;
+    std::map<RealServer, Real> real{};
+    IpvsCounters counters{};
   };
 
   // The kernel's contents; tests read and change them.
@@ -40,7 +45,7 @@ class FakeServerKernel final : public ServerKernel {
   // Called before each command: simulates another program that changes things concurrently.
   std::function<void(const ServerCommand&)> meddle;
   // Changes the result of a dump of virtual servers.
-  std::function<void(std::vector<VirtualServer>&)> spoil_servers;
+  std::function<void(std::vector<VirtualServerState>&)> spoil_servers;
   // After that many further commands execute() throws kRetry; negative: never. That many further dumps work; negative: all.
   long commands_left = -1;
   long dumps_left = -1;
@@ -51,11 +56,11 @@ class FakeServerKernel final : public ServerKernel {
   std::uint64_t cut = 0;           // connections cut by the removal of their real server
   std::vector<ServerCommand> log;  // all commands
 
-  std::vector<VirtualServer> servers() override {
+  std::vector<VirtualServerState> servers() override {
     ++server_dumps;
     count_dump();
-    std::vector<VirtualServer> list;
-    for (const auto& [key, server] : held) list.push_back(server.attributes);
+    std::vector<VirtualServerState> list;
+    for (const auto& [key, server] : held) list.push_back({server.attributes, server.counters});
     if (spoil_servers) spoil_servers(list);
     return list;
   }
@@ -68,7 +73,7 @@ class FakeServerKernel final : public ServerKernel {
     if (found == held.end()) return list;
     for (const auto& [real, state] : found->second.real) {
       list.insert(list.begin(),
-                  {real, state.weight, state.masquerades, state.connections});  // as the kernel: the newest first
+                  {real, state.weight, state.masquerades, state.connections, state.active, state.counters});  // as the kernel: the newest first
     }
     return list;
   }

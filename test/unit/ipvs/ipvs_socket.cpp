@@ -189,7 +189,7 @@ class IpvsSocket final : public lib::netlink::RawSocket {
     std::vector<std::string> parts;
     if (static_cast<const genlmsghdr*>(nlmsg_data(header))->cmd == IPVS_CMD_GET_SERVICE) {
       parts.push_back(firewall_mark(sequence));
-      for (const VirtualServer& server : line_.kernel.servers()) parts.push_back(encode_server(server, sequence));
+      for (const VirtualServerState& server : line_.kernel.servers()) parts.push_back(encode_server(server, sequence));
     } else {
       VirtualServer server;
       if (parse_server(nlmsg_find_attr(header, GENL_HDRLEN, IPVS_CMD_ATTR_SERVICE), false, server) == 0) {
@@ -207,7 +207,23 @@ class IpvsSocket final : public lib::netlink::RawSocket {
     push(done(sequence));
   }
 
-  std::string encode_server(const VirtualServer& server, std::uint32_t sequence) const {
+  // As ip_vs_genl_fill_stats64 and ip_vs_genl_fill_stats.
+  void put_counters(nl_msg* message, int wide, int narrow, const IpvsCounters& counters) const {
+    if (!counters.known) return;
+    nlattr* const nested = must(nla_nest_start(message, line_.wide_counters ? wide : narrow));
+    const auto put = [&](int type, std::uint64_t value) {
+      if (line_.wide_counters) return must(nla_put_u64(message, type, value));
+      must(nla_put_u32(message, type, static_cast<std::uint32_t>(value)));
+    };
+    put(IPVS_STATS_ATTR_CONNS, counters.connections);
+    put(IPVS_STATS_ATTR_INPKTS, counters.packets);
+    put(IPVS_STATS_ATTR_OUTPKTS, counters.reply_packets);
+    must(nla_put_u64(message, IPVS_STATS_ATTR_INBYTES, counters.bytes));
+    must(nla_put_u64(message, IPVS_STATS_ATTR_OUTBYTES, counters.reply_bytes));
+    nla_nest_end(message, nested);
+  }
+
+  std::string encode_server(const VirtualServerState& server, std::uint32_t sequence) const {
     const Message message = lib::netlink::make_generic(line_.id, IPVS_CMD_NEW_SERVICE, 1);
     nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
     const int af = af_of(server.key.address);
@@ -220,6 +236,7 @@ class IpvsSocket final : public lib::netlink::RawSocket {
     must(nla_put(message.get(), IPVS_SVC_ATTR_FLAGS, sizeof(flags), &flags));
     must(nla_put_u32(message.get(), IPVS_SVC_ATTR_TIMEOUT, server.persistence_seconds));
     must(nla_put_u32(message.get(), IPVS_SVC_ATTR_NETMASK, 0xFFFFFFFF));
+    put_counters(message.get(), IPVS_SVC_ATTR_STATS64, IPVS_SVC_ATTR_STATS, server.counters);
     nla_nest_end(message.get(), nested);
     return finished(message, sequence, NLM_F_MULTI);
   }
@@ -242,8 +259,9 @@ class IpvsSocket final : public lib::netlink::RawSocket {
     must(nla_put_u16(message.get(), IPVS_DEST_ATTR_PORT, htons(state.server.port)));
     must(nla_put_u32(message.get(), IPVS_DEST_ATTR_FWD_METHOD, state.masquerades ? IP_VS_CONN_F_MASQ : IP_VS_CONN_F_DROUTE));
     must(nla_put_u32(message.get(), IPVS_DEST_ATTR_WEIGHT, static_cast<std::uint32_t>(state.weight)));
-    must(nla_put_u32(message.get(), IPVS_DEST_ATTR_ACTIVE_CONNS, static_cast<std::uint32_t>(state.connections)));
-    must(nla_put_u32(message.get(), IPVS_DEST_ATTR_INACT_CONNS, 0));
+    must(nla_put_u32(message.get(), IPVS_DEST_ATTR_ACTIVE_CONNS, static_cast<std::uint32_t>(state.active)));
+    must(nla_put_u32(message.get(), IPVS_DEST_ATTR_INACT_CONNS, static_cast<std::uint32_t>(state.connections - state.active)));
+    put_counters(message.get(), IPVS_DEST_ATTR_STATS64, IPVS_DEST_ATTR_STATS, state.counters);
     must(nla_put_u32(message.get(), IPVS_DEST_ATTR_PERSIST_CONNS, 9));
     must(nla_put_u16(message.get(), IPVS_DEST_ATTR_ADDR_FAMILY, static_cast<std::uint16_t>(af_of(state.server.address))));
     nla_nest_end(message.get(), nested);

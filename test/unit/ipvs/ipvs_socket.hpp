@@ -29,6 +29,7 @@ struct IpvsLine {
   FakeServerKernel kernel;
   std::uint16_t id = 0x20;        // family number; 0: none
   std::size_t in_datagram = 3;    // messages of a dump per datagram
+  bool wide_counters = true;      // counters of 64 bits
   int send_error = 0;             // of the next send
   std::function<void(std::deque<IpvsItem>&)> corrupt;  // receives the answers to each datagram
   std::uint64_t opened = 0;

@@ -17,7 +17,7 @@ namespace preparation_test {
 
 class TimeoutsOnly final : public ServerKernel {
  public:
-  std::vector<VirtualServer> servers() override { return {}; }
+  std::vector<VirtualServerState> servers() override { return {}; }
   std::vector<RealServerState> real_servers(const ServerKey&) override { return {}; }
   std::vector<int> execute(const std::vector<ServerCommand>&) override { return {}; }
   void set_timeouts(const IpvsTimeouts& timeouts) override {

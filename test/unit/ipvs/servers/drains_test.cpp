@@ -146,7 +146,7 @@ class DrainsTest : public CppUnit::TestFixture {
     begin(rig);
     rig.pass(seconds(20));
     const auto miss_once = [&] {
-      rig.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+      rig.kernel.spoil_servers = [once = true](std::vector<VirtualServerState>& list) mutable {
         if (std::exchange(once, false)) list.clear();
       };
     };

@@ -33,6 +33,7 @@ ServerCommand command(ServerCommandKind kind, const ServerKey& key, const RealSe
 class NetlinkServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NetlinkServersTest);
   CPPUNIT_TEST(writes_and_reads_back_all_attributes);
+  CPPUNIT_TEST(reads_counters);
   CPPUNIT_TEST(shows_one_family_without_firewall_marks);
   CPPUNIT_TEST(skips_other_messages);
   CPPUNIT_TEST(reports_rejections_of_the_kernel);
@@ -76,6 +77,34 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!reals_found[0].masquerades);
     servers.execute({command(ServerCommandKind::kDeleteServer, kKeySix)});
     CPPUNIT_ASSERT(servers.servers().empty());
+  }
+
+  void reads_counters() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.execute({command(ServerCommandKind::kAddServer, kKey), command(ServerCommandKind::kAddReal, kKey, real(1))});
+    CPPUNIT_ASSERT(!servers.servers().at(0).counters.known);
+    CPPUNIT_ASSERT(!servers.real_servers(kKey).at(0).counters.known);
+    const std::uint64_t many = 1ull << 40;
+    const auto text = [](const IpvsCounters& found) {
+      return std::to_string(found.known) + " " + std::to_string(found.connections) + " " + std::to_string(found.packets) +
+             " " + std::to_string(found.bytes) + " " + std::to_string(found.reply_packets) + " " +
+             std::to_string(found.reply_bytes);
+    };
+    line_.kernel.held.at(kKey).counters = {true, many + 1, 2, many + 3, 4, 5};
+    auto& of_real = *line_.kernel.find(kKey, real(1));
+    of_real.connections = 9;
+    of_real.active = 7;
+    of_real.counters = {true, 11, many + 12, 13, 14, many + 15};
+    const std::string high = std::to_string(many + 3);
+    CPPUNIT_ASSERT_EQUAL("1 " + std::to_string(many + 1) + " 2 " + high + " 4 5", text(servers.servers().at(0).counters));
+    const RealServerState found = servers.real_servers(kKey).at(0);
+    CPPUNIT_ASSERT_EQUAL("1 11 " + std::to_string(many + 12) + " 13 14 " + std::to_string(many + 15), text(found.counters));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, found.connections);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7}, found.active);
+    // An old kernel: only bytes have 64 bits.
+    line_.wide_counters = false;
+    CPPUNIT_ASSERT_EQUAL("1 1 2 " + high + " 4 5", text(servers.servers().at(0).counters));
+    CPPUNIT_ASSERT_EQUAL("1 11 12 13 14 " + std::to_string(many + 15), text(servers.real_servers(kKey).at(0).counters));
   }
 
   void shows_one_family_without_firewall_marks() {

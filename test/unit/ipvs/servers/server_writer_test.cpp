@@ -475,11 +475,11 @@ class ServerWriterTest : public CppUnit::TestFixture {
   // As the kernel's dumps behave while the other family's writer works.
   void a_dump_that_misses_or_repeats_one_is_not_drift() {
     rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
-    rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+    rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServerState>& list) mutable {
       if (std::exchange(once, false)) list.pop_back();
     };
     CPPUNIT_ASSERT(!rig_.writer->find_drift());
-    rig_.kernel.spoil_servers = [](std::vector<VirtualServer>& list) { list.push_back(list.front()); };
+    rig_.kernel.spoil_servers = [](std::vector<VirtualServerState>& list) { list.push_back(list.front()); };
     CPPUNIT_ASSERT(!rig_.writer->find_drift());
     rig_.writer->refresh();
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->servers());
@@ -488,7 +488,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
 
   void a_second_dump_finds_what_the_first_missed() {
     const auto miss_once = [&] {
-      rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+      rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServerState>& list) mutable {
         if (std::exchange(once, false)) list.pop_back();
       };
     };
