@@ -10,6 +10,7 @@
 #include "plugins/common/event_reasons.hpp"
 #include "plugins/common/log_ids.hpp"
 #include "plugins/userspace/cleanup.hpp"
+#include "plugins/userspace/counter_rows.hpp"
 #include "plugins/userspace/declared_metrics.hpp"
 #include "plugins/userspace/drift_rows.hpp"
 #include "plugins/userspace/explanation.hpp"
@@ -434,6 +435,11 @@ void* UserspaceBackend::do_extension(std::string_view id) {
 void UserspaceBackend::do_inspect(inspection::Answer& answer) {
   if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
   userspace::inspect(writer_, *table_, facts_, answer);
+}
+
+void UserspaceBackend::do_count(inspection::CounterRows& rows) {
+  if (generation_ == 0 || table_ == nullptr) inspection::refuse_before_first_apply();
+  add_counters(*table_, rows);
 }
 
 void UserspaceBackend::do_find_drift(inspection::DriftRows& rows) {

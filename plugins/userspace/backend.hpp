@@ -53,6 +53,7 @@ class UserspaceBackend final : public sdk::BackendBase, private common::Inspecti
   abi::Code do_cleanup(abi::Error* error) override;
   void* do_extension(std::string_view id) override;
   void do_inspect(inspection::Answer& answer) override;
+  void do_count(inspection::CounterRows& rows) override;
   void do_find_drift(inspection::DriftRows& rows) override;
   void do_explain(inspection::Explanation& explanation) override;
 

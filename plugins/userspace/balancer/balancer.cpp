@@ -372,6 +372,14 @@ bool Balancer::is_passed_over_at(const Endpoint& endpoint, Nanoseconds now) cons
   return is_outlier(endpoint) && endpoint.passed_over_until_ > std::max(now, now_);
 }
 
+std::vector<EndpointPtr> Balancer::members() const {
+  std::vector<EndpointPtr> all;
+  const lib::Lock lock(mutex_);
+  all.reserve(by_target_.size());
+  for (const Endpoint* endpoint : by_target_) all.push_back(slots_[endpoint->slot_]);
+  return all;
+}
+
 std::vector<Balancer::Candidate> Balancer::candidates(Nanoseconds now) const {
   std::vector<Candidate> all;
   const lib::Lock lock(mutex_);

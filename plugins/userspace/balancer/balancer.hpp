@@ -86,11 +86,13 @@ class Balancer {
   std::size_t endpoints() const noexcept;
   // In no particular order.
   std::vector<SocketAddress> targets() const;
+  // The endpoints, sorted by address.
+  std::vector<EndpointPtr> members() const;
   struct Candidate {
     SocketAddress target;
     bool passed_over;
   };
-  // The endpoints, sorted by address.
+  // As members().
   std::vector<Candidate> candidates(Nanoseconds now) const;
   // The endpoint to which session affinity binds the client; empty: none.
   std::optional<SocketAddress> bound_to(const abi::Address& client, Nanoseconds now) const noexcept;

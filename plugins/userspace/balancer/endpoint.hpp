@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "plugins/userspace/balancer/traffic.hpp"
 #include "plugins/userspace/socket_address.hpp"
 
 namespace sluice::userspace {
@@ -25,6 +26,8 @@ class Endpoint {
   void connected() noexcept { open_.fetch_add(1, std::memory_order_relaxed); }
   void disconnected() noexcept { open_.fetch_sub(1, std::memory_order_relaxed); }
   std::uint32_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
+
+  Traffic& traffic() noexcept { return traffic_; }
 
   // Removed from its list, for good: it gets no new connections.
   void retire() noexcept { retired_.store(true, std::memory_order_release); }
@@ -44,6 +47,8 @@ class Endpoint {
   std::uint64_t pause_ = 0;                 // length of the last pause in nanoseconds
   std::uint64_t passed_over_until_ = 0;     // valid while failures_ reach the threshold
   std::uint64_t retry_round_ = 0;           // the choice for which it was among those tried
+
+  Traffic traffic_;
 };
 
 using EndpointPtr = std::shared_ptr<Endpoint>;

@@ -49,6 +49,8 @@ class Listener {
   abi::Family family() const noexcept { return family_; }
   ListenerKind kind() const noexcept { return kind_; }
   Balancer& balancer() noexcept { return balancer_; }
+  // To all endpoints that it has, or had.
+  Traffic& traffic() noexcept { return traffic_; }
   RelayedCount* relayed() const noexcept { return relayed_.get(); }
   std::uint32_t mark() const noexcept { return mark_ == nullptr ? 0 : mark_->load(std::memory_order_relaxed); }
 
@@ -77,6 +79,7 @@ class Listener {
   std::atomic<bool> sends_proxy_header_{false};  // PROXY protocol v2, to the endpoint
   mutable lib::Mutex mutex_;
   ClientFrontends frontends_ SLUICE_GUARDED_BY(mutex_);
+  Traffic traffic_;
 };
 
 using ListenerPtr = std::shared_ptr<Listener>;

@@ -90,6 +90,8 @@ void TcpConnection::on_timer() noexcept {
 void TcpConnection::connected() noexcept {
   state_ = State::kRelaying;
   group_.listener->balancer().dial_succeeded(endpoint_);
+  group_.listener->traffic().connected();
+  endpoint_->traffic().connected();
   std::vector<EndpointPtr>().swap(tried_);
   if (group_.listener->sends_proxy_header()) {
     const ProxyHeader header = proxy_header_of(client_.socket.get());
@@ -102,8 +104,8 @@ void TcpConnection::connected() noexcept {
 void TcpConnection::run() noexcept {
   last_active_ = relay_.loop().now();
   ThreadStatistics& statistics = relay_.statistics();
-  if (!advance(up_, down_, client_, server_, statistics.bytes_to_endpoint)) return;
-  if (!advance(down_, up_, server_, client_, statistics.bytes_to_client)) return;
+  if (!advance(up_, down_, client_, server_, statistics.bytes_to_endpoint, &Traffic::bytes)) return;
+  if (!advance(down_, up_, server_, client_, statistics.bytes_to_client, &Traffic::reply_bytes)) return;
   relay_.pipes_used();
   if ((client_.failed || server_.failed) && !waiting.is_linked()) {
     // Data sent before the reset has been passed on as far as the other side accepts it.
@@ -114,9 +116,16 @@ void TcpConnection::run() noexcept {
 }
 
 // Returns false if the connection has ended.
-bool TcpConnection::advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes) noexcept {
+bool TcpConnection::advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes,
+                            Traffic::Count Traffic::*counted) noexcept {
   if (flow.ended) return true;
-  switch (flow.run(from, to, relay_.tools(), bytes, last_active_)) {
+  const std::uint64_t before = bytes.get();
+  const TcpFlow::Outcome outcome = flow.run(from, to, relay_.tools(), bytes, last_active_);
+  if (const std::uint64_t moved = bytes.get() - before; moved != 0) {
+    Traffic::add(group_.listener->traffic().*counted, moved);
+    Traffic::add(endpoint_->traffic().*counted, moved);
+  }
+  switch (outcome) {
     case TcpFlow::Outcome::kWaits:
       return true;
     case TcpFlow::Outcome::kMore:
@@ -187,6 +196,10 @@ void TcpConnection::end() noexcept {
     group_.listener->balancer().dial_abandoned(endpoint_);
     server_.socket.reset();
     remove_entry();
+  }
+  if (state_ == State::kRelaying) {
+    group_.listener->traffic().disconnected();
+    endpoint_->traffic().disconnected();
   }
   state_ = State::kEnded;
   disarm();

@@ -68,7 +68,8 @@ class TcpConnection final : public Retired, private Timer {
   void leave_endpoint() noexcept;
   void connected() noexcept;
   void run() noexcept;
-  bool advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes) noexcept;
+  bool advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes,
+               Traffic::Count Traffic::*counted) noexcept;
   void check_age() noexcept;
   void arm(Nanoseconds deadline) noexcept;
   void end() noexcept;

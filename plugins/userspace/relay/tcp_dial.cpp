@@ -91,6 +91,7 @@ bool TcpConnection::choose(Nanoseconds now) noexcept {
   }
   if (attempts_ == 0) {
     relay_.statistics().refused_no_endpoint.add();
+    Traffic::add(group_.listener->traffic().refused, 1);
     end();
   } else {
     give_up();
@@ -206,6 +207,7 @@ void TcpConnection::wait_for_node(int error) noexcept {
 
 void TcpConnection::give_up() noexcept {
   relay_.statistics().failed_all_dials.add();
+  Traffic::add(group_.listener->traffic().refused, 1);
   end();
 }
 

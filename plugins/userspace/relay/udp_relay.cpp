@@ -106,6 +106,7 @@ void UdpRelay::endpoints_gone(std::span<const EndpointPtr> gone) {
 void UdpRelay::State::fail(Client& client) noexcept {
   statistics.udp_errors.add();
   client.endpoint()->disconnected();
+  for (Traffic* const traffic : traffic_of(client)) traffic->disconnected();
   close(client);
   client.serving->listener->balancer().dial_failed(client.endpoint(), loop.now());
 }
@@ -113,6 +114,7 @@ void UdpRelay::State::fail(Client& client) noexcept {
 void UdpRelay::State::drop(Client& client) noexcept {
   if (client.socket) {
     client.endpoint()->disconnected();
+    for (Traffic* const traffic : traffic_of(client)) traffic->disconnected();
     close(client);
     if (!client.answered) client.serving->listener->balancer().dial_abandoned(client.endpoint());
   }

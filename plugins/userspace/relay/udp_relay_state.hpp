@@ -65,6 +65,10 @@ struct UdpRelay::State {
   bool requests(Serving& serving) noexcept;
   void relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
              std::span<const UdpBatch::Slot> datagrams) noexcept;
+  // Counts datagrams that no endpoint accepts.
+  void refuse(Serving& serving, std::size_t datagrams) noexcept;
+  // Of its listener and its endpoint.
+  static std::array<Traffic*, 2> traffic_of(const Client& client) noexcept;
   // Sends datagrams to the client's endpoint. Returns how many were handled; fewer than all if the endpoint failed.
   std::size_t send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept;
   // Null if there is no endpoint or no socket; then `datagrams` are counted as dropped.

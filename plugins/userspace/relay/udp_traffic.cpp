@@ -72,6 +72,15 @@ bool UdpRelay::State::requests(Serving& serving) noexcept {
   return true;
 }
 
+void UdpRelay::State::refuse(Serving& serving, std::size_t datagrams) noexcept {
+  statistics.udp_dropped_no_endpoint.add(datagrams);
+  Traffic::add(serving.listener->traffic().refused, datagrams);
+}
+
+std::array<Traffic*, 2> UdpRelay::State::traffic_of(const Client& client) noexcept {
+  return {&client.serving->listener->traffic(), &client.endpoint()->traffic()};
+}
+
 void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
                             std::span<const UdpBatch::Slot> datagrams) noexcept {
   try {
@@ -90,7 +99,7 @@ void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint
       table.renew(*client, loop.now());
       if (datagrams.empty()) return;
     }
-    statistics.udp_dropped_no_endpoint.add(datagrams.size());  // no endpoint accepts datagrams
+    refuse(serving, datagrams.size());  // no endpoint accepts datagrams
   } catch (const std::bad_alloc&) {
     statistics.udp_dropped_full.add(datagrams.size());
   }
@@ -104,7 +113,13 @@ std::size_t UdpRelay::State::send(Client& client, std::span<const UdpBatch::Slot
     if (result > 0) {
       const auto sent = static_cast<std::size_t>(result);
       statistics.udp_to_endpoint.add(sent);
-      for (std::size_t i = dealt; i < dealt + sent; ++i) statistics.udp_bytes_to_endpoint.add(in->length(datagrams[i]));
+      std::uint64_t bytes = 0;
+      for (std::size_t i = dealt; i < dealt + sent; ++i) bytes += in->length(datagrams[i]);
+      statistics.udp_bytes_to_endpoint.add(bytes);
+      for (Traffic* const traffic : traffic_of(client)) {
+        Traffic::add(traffic->packets, sent);
+        Traffic::add(traffic->bytes, bytes);
+      }
       dealt += sent;
       again = true;
       // sendmmsg() does not return the error that stopped it, and the next call does not either.
@@ -140,7 +155,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
   for (std::size_t attempt = 0; attempt < kEndpointsTried; ++attempt) {
     EndpointPtr endpoint = serving.listener->balancer().next(key.client, loop.now(), tried);
     if (endpoint == nullptr) {
-      statistics.udp_dropped_no_endpoint.add(datagrams.size());
+      refuse(serving, datagrams.size());
       return nullptr;
     }
     while (table.full()) evict();
@@ -149,6 +164,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
       Endpoint& target = *endpoint;
       table.insert(*client, key, std::move(endpoint), loop.now());
       target.connected();
+      for (Traffic* const traffic : traffic_of(*client)) traffic->connected();
       statistics.udp_clients.add();
       statistics.udp_clients_opened.add();
       if (RelayedCount* const relayed = serving.listener->relayed()) relayed->thread_counts(thread).flows.add();
@@ -164,7 +180,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
     serving.listener->balancer().dial_failed(endpoint, loop.now());
     tried.push_back(std::move(endpoint));
   }
-  statistics.udp_dropped_no_endpoint.add(datagrams.size());
+  refuse(serving, datagrams.size());
   return nullptr;
 }
 
@@ -195,9 +211,15 @@ void UdpRelay::State::replies(Client& client, std::uint32_t events) noexcept {
     const int got = out->receive(client.socket.get(), waiting, room);
     if (got < 0 && -got != EAGAIN && -got != EMSGSIZE) failure = -got;
     if (got <= 0) break;
+    std::uint64_t bytes = 0;
     for (int i = 0; i < got; ++i) {
+      bytes += out->length(waiting);
       out->address(waiting, client.key());
       waiting_for[waiting++] = client.serving;
+    }
+    for (Traffic* const traffic : traffic_of(client)) {
+      Traffic::add(traffic->reply_packets, static_cast<std::uint64_t>(got));
+      Traffic::add(traffic->reply_bytes, bytes);
     }
     table.renew(client, loop.now());
     if (RelayedCount* const relayed = client.serving->listener->relayed()) {

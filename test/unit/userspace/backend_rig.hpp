@@ -199,6 +199,36 @@ class UserspaceRig final : public BackendRig<RelayHost> {
     return found;
   }
 
+  // "NAME/PROTOCOL[ -> TARGET]: N connections, N active[, …]" with the values that are known. Empty, with `error` set,
+  // if the call fails.
+  std::vector<std::string> counters(const std::string& name = {}) {
+    using Row = abi::InspectedCounters;
+    struct Value {
+      abi::InspectedCountersFlag flag;
+      std::uint64_t Row::*count;
+      const char* name;
+    };
+    static constexpr std::array<Value, 7> kValues{{{abi::kKnownConnections, &Row::connections, " connections"},
+                                                   {abi::kKnownActive, &Row::active_connections, " active"},
+                                                   {abi::kKnownPackets, &Row::packets, " packets"},
+                                                   {abi::kKnownBytes, &Row::bytes, " bytes"},
+                                                   {abi::kKnownReplyPackets, &Row::reply_packets, " reply packets"},
+                                                   {abi::kKnownReplyBytes, &Row::reply_bytes, " reply bytes"},
+                                                   {abi::kKnownRefused, &Row::refused, " refused"}}};
+    std::vector<std::string> found;
+    each_row<Row>(abi::InspectionKind::kInspectCounters, name, [&](const Row& row) {
+      std::string line = sdk::service_port_name(row.key).append("/").append(sdk::protocol_name(row.key.protocol));
+      if ((row.flags & abi::kCountedTarget) != 0) line += " -> " + sdk::host_port(row.target, family_, row.target_port);
+      std::string separator = ": ";
+      for (const Value& value : kValues) {
+        if ((row.flags & value.flag) == 0) continue;
+        line += std::exchange(separator, ", ") + std::to_string(row.*value.count) + value.name;
+      }
+      found.push_back(std::move(line));
+    });
+    return found;
+  }
+
   userspace::Settings settings;
   FakeKernel kernel;
 
