@@ -140,4 +140,15 @@ lib::Result<std::vector<json>> explanation_requests(const std::string& target, c
   return out;
 }
 
+json families_of(const json& services, const std::vector<json>& requests) {
+  json out = {{"families", json::array()}};
+  for (const json& part : member(services, "families")) {
+    const json number = text(part, "family") == "IPv6" ? 6 : 4;
+    const bool asked = std::any_of(requests.begin(), requests.end(),
+                                   [&](const json& request) { return member(request, "family") == number; });
+    if (asked) out["families"].push_back(part);
+  }
+  return out;
+}
+
 }  // namespace sluice::ctl

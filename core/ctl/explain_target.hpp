@@ -32,4 +32,7 @@ inline constexpr std::size_t kMostPackets = 16;
 lib::Result<std::vector<nlohmann::json>> explanation_requests(const std::string& target, const Client& client,
                                                               const nlohmann::json& services);
 
+// `services`, the reply to "services", with the families of these requests only.
+nlohmann::json families_of(const nlohmann::json& services, const std::vector<nlohmann::json>& requests);
+
 }  // namespace sluice::ctl

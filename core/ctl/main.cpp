@@ -125,7 +125,7 @@ int explain(const ctl::Arguments& arguments) {
   const auto packets = ctl::explanation_requests(arguments.query, arguments.client, *services);
   if (!packets) return report_error(packets.status(), kFailed);
 
-  std::string text = ctl::services_page(*shown, {}).text;
+  std::string text = ctl::services_page(ctl::families_of(*shown, *packets), {}).text;
   std::string errors;
   nlohmann::json explanations = nlohmann::json::array();
   for (const nlohmann::json& packet : *packets) {

@@ -24,6 +24,7 @@ class ExplainTargetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(node_ports_are_those_of_this_node_or_of_an_address);
   CPPUNIT_TEST(the_client_selects_the_family);
   CPPUNIT_TEST(nothing_and_too_much_are_errors);
+  CPPUNIT_TEST(families_without_a_packet_are_omitted);
   CPPUNIT_TEST_SUITE_END();
 
   static json port(const char* protocol, json frontends) {
@@ -117,6 +118,15 @@ class ExplainTargetTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT_EQUAL(std::string("shop has 25 addresses and ports, and at most 16 are explained; use ADDRESS:PORT"),
                          packets("shop", {}, many));
+  }
+
+  void families_without_a_packet_are_omitted() {
+    const auto v6 = explanation_requests("[fd00::41]:80", {}, services());
+    const json shown = families_of(services(), *v6);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, shown["families"].size());  // the second one has the error
+    CPPUNIT_ASSERT_EQUAL(std::string("IPv6"), shown["families"][0]["family"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3},
+                         families_of(services(), *explanation_requests("shop", {}, services()))["families"].size());
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ExplainTargetTest);
