@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/listing_file.hpp"
 #include "plugins/nftables/wanted_listing.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
@@ -207,6 +209,23 @@ bool Subject::sees_foreign_change() {
 }
 
 bool Subject::is_well() { return verify() == abi::Code::kOk; }
+
+std::string Subject::drift() {
+  struct Sink final : abi::InspectionSink {
+    std::int32_t add(abi::ArrayView rows) noexcept override {
+      for (const auto& row : sdk::range<abi::InspectedDrift>(rows)) objects += std::string(sdk::text(row.object)) + "\n";
+      return 1;
+    }
+    std::string objects;
+  } sink;
+  abi::InspectionQuery query{};
+  query.struct_size = sizeof(query);
+  query.kind = abi::InspectionKind::kInspectDrift;
+  void* const extension = backend_->extension(sdk::view(std::string_view(abi::kInspectionRows)));
+  const abi::Code code = static_cast<abi::InspectionRows*>(extension)->inspect(&query, &sink, &error_);
+  if (code != abi::Code::kOk && code != abi::Code::kRetry) throw std::runtime_error("drift: " + errors());
+  return sink.objects;
+}
 
 std::string Subject::errors() { return std::string(error_.object) + " " + error_.message + "\n" + host.errors(); }
 

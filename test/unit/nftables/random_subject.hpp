@@ -89,6 +89,9 @@ class Subject {
   // Whether verify succeeds.
   bool is_well();
 
+  // The objects that the backend lists as drift, one per line. Nothing if the last apply() has failed.
+  std::string drift();
+
   std::uint64_t writes() const { return result_.kernel_writes; }
   std::string errors();
   std::string take_refused();
