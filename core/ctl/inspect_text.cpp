@@ -69,7 +69,7 @@ std::string drift_rows(const json& family) {
     const bool several = count.is_number() && count != json(1);
     table.add({text(row, "kind"), service_port(row), (several ? text(count) + " × " : "") + text(row, "object")});
     for (const char* const key : {"wanted", "found"}) {
-      if (const std::string content = text(row, key); !content.empty()) {
+      if (const std::string content = text(row, key); content != "-") {
         table.add_note("  " + std::string(key) + ": " + content);
       }
     }
