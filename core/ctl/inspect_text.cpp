@@ -80,6 +80,12 @@ std::string drift_rows(const json& family) {
 constexpr std::array<const char*, 7> kCounters{"connections",        "packets", "bytes", "reply_packets", "reply_bytes",
                                                "active_connections", "refused"};
 
+std::string counter_text(const json& row, std::string_view counter) {
+  // Some data planes count both directions together.
+  if (!is_true(row, "both_directions") || !counter.starts_with("reply_")) return text(row, counter);
+  return counter == "reply_packets" ? "in PACKETS" : "in BYTES";
+}
+
 std::string counter_rows(const json& family, bool endpoints) {
   Columns table({"SERVICE PORT", "FRONTEND", "ENDPOINT", "CONNECTIONS", "PACKETS", "BYTES", "REPLY-PACKETS",
                "REPLY-BYTES", "ACTIVE", "REFUSED"},
@@ -95,7 +101,7 @@ std::string counter_rows(const json& family, bool endpoints) {
                                    : node_port           ? ":" + text(frontend, "port")
                                                          : address_and_port(frontend),
                                    endpoint.is_object() ? address_and_port(endpoint) : "all"};
-    for (const char* const counter : kCounters) cells.push_back(text(row, counter));
+    for (const char* const counter : kCounters) cells.push_back(counter_text(row, counter));
     table.add(std::move(cells));
     any = true;
   }

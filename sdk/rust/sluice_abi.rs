@@ -1223,6 +1223,8 @@ pub const COUNTED_FRONTEND: InspectedCountersFlag = 1 << 0;
 pub const COUNTED_NODE_PORT: InspectedCountersFlag = 1 << 1;
 /// the traffic to `target` and `target_port`; otherwise to all endpoints
 pub const COUNTED_TARGET: InspectedCountersFlag = 1 << 2;
+/// `packets` and `bytes` include those to clients
+pub const COUNTED_BOTH_DIRECTIONS: InspectedCountersFlag = 1 << 3;
 pub const KNOWN_CONNECTIONS: InspectedCountersFlag = 1 << 8;
 pub const KNOWN_PACKETS: InspectedCountersFlag = 1 << 9;
 pub const KNOWN_BYTES: InspectedCountersFlag = 1 << 10;

@@ -410,6 +410,7 @@ static_assert(std::is_same_v<std::underlying_type_t<InspectedCountersFlag>, std:
 static_assert(kCountedFrontend == 0x1);
 static_assert(kCountedNodePort == 0x2);
 static_assert(kCountedTarget == 0x4);
+static_assert(kCountedBothDirections == 0x8);
 static_assert(kKnownConnections == 0x100);
 static_assert(kKnownPackets == 0x200);
 static_assert(kKnownBytes == 0x400);

@@ -32,6 +32,7 @@ json row_json(const plugin::InspectedCounters& row) {
   }
   out["endpoint"] = nullptr;
   if ((row.flags & abi::kCountedTarget) != 0) out["endpoint"] = {{"address", row.target}, {"port", row.target_port}};
+  out["both_directions"] = (row.flags & abi::kCountedBothDirections) != 0;
   out["connections"] = known(row.flags, abi::kKnownConnections, row.connections);
   out["packets"] = known(row.flags, abi::kKnownPackets, row.packets);
   out["bytes"] = known(row.flags, abi::kKnownBytes, row.bytes);

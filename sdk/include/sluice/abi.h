@@ -1135,6 +1135,7 @@ enum {
   SLUICE_COUNTED_FRONTEND = 1 << 0,
   SLUICE_COUNTED_NODE_PORT = 1 << 1,  // with SLUICE_COUNTED_FRONTEND: a node port, and `address` is zero
   SLUICE_COUNTED_TARGET = 1 << 2,  // the traffic to `target` and `target_port`; otherwise to all endpoints
+  SLUICE_COUNTED_BOTH_DIRECTIONS = 1 << 3,  // `packets` and `bytes` include those to clients
   SLUICE_KNOWN_CONNECTIONS = 1 << 8,
   SLUICE_KNOWN_PACKETS = 1 << 9,
   SLUICE_KNOWN_BYTES = 1 << 10,

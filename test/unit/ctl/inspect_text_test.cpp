@@ -27,6 +27,7 @@ class CtlInspectTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_family_without_differences_says_so);
   CPPUNIT_TEST(failures_of_families_go_to_standard_error);
   CPPUNIT_TEST(counters_are_a_table);
+  CPPUNIT_TEST(directions_may_be_counted_together);
   CPPUNIT_TEST(endpoints_are_counted_on_request);
   CPPUNIT_TEST(an_explanation_lists_steps_and_ends_with_the_verdict);
   CPPUNIT_TEST(each_verdict_has_a_sentence);
@@ -160,6 +161,20 @@ class CtlInspectTest : public CppUnit::TestFixture {
         counters_page(reply(rows), false).text);
     CPPUNIT_ASSERT_EQUAL(std::string("IPv4, backend b: nothing is counted\n"),
                          counters_page(reply(json::array()), false).text);
+  }
+
+  void directions_may_be_counted_together() {
+    json row = counted({{"address", ""}, {"port", 30080}, {"node_port", true}}, nullptr, nullptr);
+    row["packets"] = 12;
+    row["bytes"] = 900;
+    row["both_directions"] = true;
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("IPv4, backend b:\n"
+                    "SERVICE PORT        FRONTEND  ENDPOINT  CONNECTIONS  PACKETS  BYTES  REPLY-PACKETS  REPLY-BYTES  "
+                    "ACTIVE  REFUSED\n"
+                    "shop/cart:http/tcp  :30080    all                 -       12    900     in PACKETS     in BYTES  "
+                    "     -        -\n"),
+        counters_page(reply(json::array({row})), false).text);
   }
 
   void endpoints_are_counted_on_request() {

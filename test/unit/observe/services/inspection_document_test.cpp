@@ -29,7 +29,7 @@ class InspectionDocumentTest : public CppUnit::TestFixture {
     outcome.counters.resize(2);
     auto& frontend = outcome.counters[0];
     frontend.key = key();
-    frontend.flags = abi::kCountedFrontend | abi::kCountedNodePort | abi::kKnownConnections | abi::kKnownRefused;
+    frontend.flags = abi::kCountedFrontend | abi::kCountedNodePort | abi::kCountedBothDirections | abi::kKnownConnections | abi::kKnownRefused;
     frontend.port = 30080;
     frontend.connections = 12;
     frontend.packets = 5;  // not known
@@ -45,10 +45,10 @@ class InspectionDocumentTest : public CppUnit::TestFixture {
     target.reply_bytes = 4;
     target.active_connections = 5;
     CPPUNIT_ASSERT_EQUAL(
-        std::string(R"([{"active_connections":null,"bytes":null,"connections":12,"endpoint":null,)"
+        std::string(R"([{"active_connections":null,"both_directions":true,"bytes":null,"connections":12,"endpoint":null,)"
                     R"("frontend":{"address":"","node_port":true,"port":30080},"packets":null,"port_name":"http",)"
                     R"("protocol":"tcp","refused":0,"reply_bytes":null,"reply_packets":null,"service":"shop/cart"},)"
-                    R"({"active_connections":5,"bytes":2,"connections":null,"endpoint":{"address":"10.180.0.1",)"
+                    R"({"active_connections":5,"both_directions":false,"bytes":2,"connections":null,"endpoint":{"address":"10.180.0.1",)"
                     R"("port":80},"frontend":null,"packets":1,"port_name":"http","protocol":"tcp","refused":null,)"
                     R"("reply_bytes":4,"reply_packets":3,"service":"shop/cart"}])"),
         inspected_rows(outcome, InspectionKind::kInspectCounters).dump());
