@@ -232,7 +232,7 @@ class Trace {
       add_undecided(table, chain_name, rule);
       return End::kFallsThrough;
     }
-    Step step = step_of(table, chain_name, rule, "translates the destination to " + translation + ": not a Service");
+    Step step = step_of(table, chain_name, rule, "translates the destination to " + translation);
     step.verdict = InspectedVerdict::kNotProxied;
     steps_.push_back(std::move(step));
     return End::kTranslated;

@@ -349,7 +349,7 @@ class ExplanationTest : public CppUnit::TestFixture, private EveryKindOfRule {
     expect_last("filter -A FORWARD -s 203.0.113.0/24 -j DROP: drops the packet DROP", explained());
     rig.kernel.foreign("*nat\n-A FOREIGN -d 172.30.0.41 -j DNAT --to-destination 10.9.9.9:80\nCOMMIT\n");
     expect_last("nat -A FOREIGN -d 172.30.0.41 -j DNAT --to-destination 10.9.9.9:80: translates the destination to "
-                "10.9.9.9:80: not a Service PASS",
+                "10.9.9.9:80 PASS",
                 explained());
     rig.kernel.tables["nat"]["FOREIGN"] = {"-j ACCEPT"};
     CPPUNIT_ASSERT_EQUAL(std::string("PASS"), explain(rig, pod_, "172.30.0.41", 80).outcome);
