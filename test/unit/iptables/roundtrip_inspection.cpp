@@ -90,7 +90,7 @@ class Inspection {
     tap_.check(trip_.delta({changed}) == abi::Code::kOk && drift(trip_).empty(), "a delta is no drift", trip_);
     tap_.check(has(counters(trip_), name(4) + " 1 0"), "a new endpoint resets no counter", trip_);
     tap_.check(trip_.full(services_) == abi::Code::kOk && drift(trip_).empty(), "nor is a full transaction", trip_);
-    damage();
+    cause_drift();
     tap_.check(trip_.cleanup() == abi::Code::kOk, "cleanup", trip_);
   }
 
@@ -160,7 +160,7 @@ class Inspection {
     return last;
   }
 
-  void damage() {
+  void cause_drift() {
     const std::string tool = family_ == abi::Family::kIpv6 ? "ip6tables" : "iptables";
     call(tool, {"-t", "nat", "-F", "KUBE-SERVICES"});
     call(tool, {"-t", "nat", "-I", "KUBE-MARK-MASQ", "-j", "RETURN"});
