@@ -11,7 +11,7 @@
 
 namespace sluice::ipvs {
 
-// What the kernel has counted since the virtual or real server was created.
+// What the kernel has counted since the virtual or real server was created. It sums up every two seconds.
 struct IpvsCounters {
   bool known = false;
   std::uint64_t connections = 0;

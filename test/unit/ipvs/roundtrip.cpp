@@ -299,6 +299,7 @@ class Checks {
     const Connection first = connect_to(key(1));
     check(first.listener == 1 && first.talks(), "a connection goes through the virtual server");
     if (first.listener != 1) return;
+    counts(key(1));
     writer_->put({wanted(key(1), reals({2}))});
     check(weight(key(1), 1) == 0 && writer_->draining() == 1, "a real server with a connection gets weight 0");
     writer_->tick();
@@ -325,6 +326,24 @@ class Checks {
           "without connections it is removed");
     check(second.talks() && !writer_->find_drift(), "the other one is not touched");
     second.cut();
+  }
+
+  // One connection is established, to the first real server. The kernel sums up its counters every two seconds.
+  void counts(const ServerKey& of) {
+    const auto moves = [](const IpvsCounters& counters) {
+      return counters.known && counters.connections >= 1 && counters.packets >= 3 && counters.reply_packets >= 2 &&
+             counters.bytes >= 40 * counters.packets && counters.reply_bytes >= 40 * counters.reply_packets;
+    };
+    const auto server_counts = [&] {
+      const auto all = kernel_.servers();
+      return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.key == of && moves(one.counters); });
+    };
+    const auto real_counts = [&] {
+      const auto all = kernel_.real_servers(of);
+      return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.active == 1 && moves(one.counters); });
+    };
+    check(wait_until(server_counts, std::chrono::seconds(30)), "the kernel counts its packets at the virtual server");
+    check(wait_until(real_counts, std::chrono::seconds(30)), "and at the real server, where it is active");
   }
 
   void lets_go_at_the_deadline() {
