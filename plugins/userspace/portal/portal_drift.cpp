@@ -118,8 +118,9 @@ class Differences {
     const std::vector<Rule> none;
     PresentRules present(chain == nullptr ? none : chain->rules);
     std::vector<Missing> missing;
-    for (const auto& [id, portal] : wanted_.portals) {
-      present.match_all(hashes_of(portal[index]), [&](std::size_t i) { missing.push_back({&portal[index][i], &id}); });
+    for (const auto& entry : wanted_.portals) {
+      const std::vector<Rule>& rules = entry.second[index];
+      present.match_all(hashes_of(rules), [&](std::size_t i) { missing.push_back({&rules[i], &entry.first}); });
     }
     std::vector<const Rule*> extra;
     present.each_unmatched([&](const Rule& rule) { extra.push_back(&rule); });
