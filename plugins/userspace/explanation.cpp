@@ -75,7 +75,7 @@ class Explainer {
     const PortalPath wanted = follow(written, packet_, is_local);
     note_missing_rules(wanted, kernel);
     for (const std::string& rule : path.unknown) inspection::add(remarks_, "not evaluated: rule " + rule);
-    add_rules(path, written);
+    add_rules(path, kernel, written);
     if (path.end == PortalPath::End::kPassed) explain_socket(path);
   }
 
@@ -93,9 +93,14 @@ class Explainer {
     }
   }
 
-  void add_rules(const PortalPath& path, const PortalListing& written) {
+  void add_rules(const PortalPath& path, const PortalListing& kernel, const PortalListing& written) {
     for (const PathStep& step : path.steps) {
       Explanation::Step row{.object = "rule " + text_of(step), .effect = effect_of(step, path.proxy_port)};
+      if (const auto counts = counts_of(kernel, step.table, step.chain, *step.rule)) {
+        row.counted = true;
+        row.packets = counts->packets;
+        row.bytes = counts->bytes;
+      }
       if (!contains(written, step)) row.remarks.push_back("not written by this backend");
       if (&step == &path.steps.back() && path.end != PortalPath::End::kPassed) {
         row.verdict = path.end == PortalPath::End::kDropped ? Verdict::kDropped : Verdict::kRejected;

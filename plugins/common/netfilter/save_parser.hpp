@@ -34,6 +34,7 @@ class SaveParser final : public SaveReader {
   // `into` outlives the parser.
   SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {}, IgnoreComments ignore_comments = {});
 
+  using SaveReader::counts;  // during OnRule
   // Before the first append().
   void set_drop_text(DropText drop_text) { drop_text_ = std::move(drop_text); }
 

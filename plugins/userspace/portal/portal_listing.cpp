@@ -33,20 +33,27 @@ const netfilter::Chain* PortalListing::chain(std::size_t index) const {
 
 namespace {
 
+std::string place_of(std::string_view table, std::string_view chain) {
+  return std::string(table).append(" ").append(chain);
+}
+
 PortalListing collect(const std::function<void(netfilter::SaveReader&)>& read) {
   PortalListing listing;
+  const netfilter::SaveParser* reading = nullptr;
   netfilter::SaveParser parser(
       listing.rules,
       [](std::string_view table, std::string_view chain, bool built_in) {
         return built_in || find_portal_chain(table, chain);
       },
       [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t) {
+        if (reading->counts()) listing.counts[place_of(table, chain)].push_back(*reading->counts());
         if (!target.starts_with("KUBE-")) return;
         const auto to = find_portal_chain(table, target);
         const netfilter::Chain* from = listing.rules.chain(table, chain);
         if (to && !find_portal_chain(table, chain) && !(from != nullptr && from->built_in))
           listing.foreign_references.insert(*to);
       });
+  reading = &parser;
   read(parser);
   return listing;
 }
@@ -58,7 +65,16 @@ PortalListing list_portals(netfilter::KernelSession& session) {
 }
 
 PortalListing read_portals(netfilter::KernelSession& session) {
-  return collect([&](netfilter::SaveReader& reader) { session.read(reader); });
+  return collect([&](netfilter::SaveReader& reader) { session.read(reader, true); });
+}
+
+std::optional<netfilter::Counts> counts_of(const PortalListing& listing, netfilter::Table table, std::string_view chain,
+                                           const netfilter::Rule& rule) {
+  const netfilter::Chain* const from = listing.rules.chain(netfilter::table_name(table), chain);
+  const auto counted = listing.counts.find(place_of(netfilter::table_name(table), chain));
+  if (from == nullptr || counted == listing.counts.end()) return std::nullopt;
+  const auto index = static_cast<std::size_t>(&rule - from->rules.data());
+  return index < counted->second.size() ? std::optional(counted->second[index]) : std::nullopt;
 }
 
 PortalRuleText read_portal_rule(std::string_view rule) {

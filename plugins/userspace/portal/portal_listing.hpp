@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@
 
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
+#include "plugins/common/netfilter/save_reader.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
 
 namespace sluice::userspace {
@@ -29,13 +32,19 @@ struct PortalListing {
   netfilter::Ruleset rules;  // of the portal chains and the built-in chains
   // Portal chains that rules in foreign chains jump to, as indices in kPortalChains.
   std::set<std::size_t> foreign_references;
+  // By chain, "nat PREROUTING": what its rules have matched, in their order. Only if the listing has counters.
+  std::map<std::string, std::vector<netfilter::Counts>, std::less<>> counts;
 
   // Null when there is none.
   const netfilter::Chain* chain(std::size_t index) const;
 };
 // Throw sdk::Failure when the tool fails or its output is cut off.
 PortalListing list_portals(netfilter::KernelSession& session);
-PortalListing read_portals(netfilter::KernelSession& session);  // without recording; see KernelSession::read()
+// With counters, and without recording; see KernelSession::read().
+PortalListing read_portals(netfilter::KernelSession& session);
+// Of a rule of that chain; empty if they are unknown.
+std::optional<netfilter::Counts> counts_of(const PortalListing& listing, netfilter::Table table, std::string_view chain,
+                                           const netfilter::Rule& rule);
 
 // The parts of a rule in a portal chain that identify it.
 struct PortalRuleText {

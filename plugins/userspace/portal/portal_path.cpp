@@ -19,7 +19,7 @@ using netfilter::Table;
 
 constexpr std::uint32_t kNotEvaluated = std::uint32_t{RuleFields::kNotFromBridgePort} | RuleFields::kRemembered |
                                         RuleFields::kProbability | RuleFields::kSet | RuleFields::kVirtual |
-                                        RuleFields::kOther;
+                                        RuleFields::kMarked | RuleFields::kOther;
 
 constexpr std::array<std::string_view, 6> kEvaluatedTargets{"RETURN", "ACCEPT", "DROP", "REJECT", "DNAT", "REDIRECT"};
 
@@ -62,6 +62,8 @@ class Follower {
     if (!rule.interface.empty() && packet_.of_pod == rule.not_interface) return Match::kNo;
     if (!agrees(rule.source_local, packet_.of_node || is_local_(packet_.client))) return Match::kNo;
     if (!agrees(rule.destination_local, path_.to_this_node)) return Match::kNo;
+    // A new connection has no other state.
+    if (!rule.states.empty() && !rule.not_states) return Match::kNo;
     if (rule.not_translated && path_.proxy_port != 0) return Match::kNo;
     return (rule.conditions() & kNotEvaluated) == 0 ? Match::kYes : Match::kUnknown;
   }

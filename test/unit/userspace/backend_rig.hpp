@@ -188,6 +188,9 @@ class UserspaceRig final : public BackendRig<RelayHost> {
         [&](const abi::InspectedStep& row) {
           std::string line = std::string(sdk::text(row.object)).append(": ").append(sdk::text(row.effect));
           if ((row.flags & abi::kStepMasquerades) != 0) line += ", masqueraded";
+          if ((row.flags & abi::kStepCounted) != 0 && row.packets != 0) {
+            line += " [" + std::to_string(row.packets) + ":" + std::to_string(row.bytes) + "]";
+          }
           std::string separator = " -> ";
           for (const abi::InspectedTarget& one : sdk::range<abi::InspectedTarget>(row.targets)) {
             line += std::exchange(separator, ", ") + sdk::host_port(one.address, family_, one.port);

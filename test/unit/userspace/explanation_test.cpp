@@ -43,6 +43,7 @@ class UserspaceExplanationTest : public test::UserspaceFixture, private test::In
   CPPUNIT_TEST(a_refused_claim_is_named);
   CPPUNIT_TEST(a_socket_that_does_not_listen_rejects);
   CPPUNIT_TEST(a_rule_to_a_closed_port_rejects);
+  CPPUNIT_TEST(counters_of_rules_are_shown);
   CPPUNIT_TEST(rules_that_cannot_be_evaluated_are_named);
   CPPUNIT_TEST(ipv6_is_explained);
   CPPUNIT_TEST(before_the_first_apply_the_call_asks_for_a_retry);
@@ -310,11 +311,26 @@ class UserspaceExplanationTest : public test::UserspaceFixture, private test::In
     expect_last("proxy socket 9/tcp: is not open = rejected", explanation);
   }
 
+  void counters_of_rules_are_shown() {
+    full({example(), example(2)});
+    rig().kernel.packets[{"nat PREROUTING ", "KUBE-PORTALS-CONTAINER"}] = 5;
+    rig().kernel.packets[{"nat KUBE-PORTALS-CONTAINER ", "172.30.0.42"}] = 3;
+    const std::string other = explained(kPod, "172.30.0.42");
+    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with(arrives + " [5:300]\n"));
+    CPPUNIT_ASSERT_MESSAGE(other, other.find(" of ns1/svc2:p80 [3:180]\n") != other.npos);
+    const std::string uncounted = explained(kPod, "172.30.0.41");
+    CPPUNIT_ASSERT_MESSAGE(uncounted, uncounted.find(" of ns1/svc1:p80\n") != uncounted.npos);
+  }
+
   void rules_that_cannot_be_evaluated_are_named() {
     full({example()});
-    rig().kernel.foreign("*nat\n-I KUBE-PORTALS-CONTAINER -m limit --limit 1/sec -j RETURN\nCOMMIT\n");
+    rig().kernel.foreign(
+        "*nat\n-I KUBE-PORTALS-CONTAINER -m limit --limit 1/sec -j RETURN\n"
+        "-I KUBE-PORTALS-CONTAINER -m mark --mark 0x1/0x1 -j RETURN\n"
+        "-I KUBE-PORTALS-CONTAINER -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN\nCOMMIT\n");
     expect_last(served + client_seen + kAll +
-                    " (not evaluated: rule nat -A KUBE-PORTALS-CONTAINER -m limit --limit 1/sec -j RETURN) = served",
+                    " (not evaluated: rule nat -A KUBE-PORTALS-CONTAINER -m mark --mark 0x1/0x1 -j RETURN, not "
+                    "evaluated: rule nat -A KUBE-PORTALS-CONTAINER -m limit --limit 1/sec -j RETURN) = served",
                 explained(kPod, "172.30.0.41"));
   }
 
