@@ -70,7 +70,7 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
           return steps.deliver(*sink);
         }
       }
-      refuse_kind();
+      throw sdk::Failure(abi::Code::kUnsupported, {}, "this kind of inspection is not supported");
     });
   }
 
@@ -80,9 +80,9 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
 
   // All read the kernel and change nothing. They throw sdk::Failure.
   virtual void do_inspect(inspection::Answer& answer) = 0;
-  virtual void do_count(inspection::CounterRows&) { refuse_kind(); }
-  virtual void do_find_drift(inspection::DriftRows&) { refuse_kind(); }
-  virtual void do_explain(inspection::Explanation&) { refuse_kind(); }
+  virtual void do_count(inspection::CounterRows& rows) = 0;
+  virtual void do_find_drift(inspection::DriftRows& rows) = 0;
+  virtual void do_explain(inspection::Explanation& steps) = 0;
   // Null for the id of another extension.
   void* inspection_extension(std::string_view id) {
     if (id == abi::kInspection) return static_cast<abi::Inspection*>(this);
@@ -94,9 +94,6 @@ class InspectionBase : public abi::Inspection, public abi::InspectionRows {
     inspection::Answer made(name, inspected_family_);
     do_inspect(made);
     return made;
-  }
-  [[noreturn]] static void refuse_kind() {
-    throw sdk::Failure(abi::Code::kUnsupported, {}, "this kind of inspection is not supported");
   }
   inspection::Packet packet(const abi::InspectedPacket& from) const {
     return {inspected_family_,

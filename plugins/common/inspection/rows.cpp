@@ -70,10 +70,6 @@ void DriftRows::deliver(abi::InspectionSink& sink) {
   }
 }
 
-bool Explanation::complete() const noexcept {
-  return !steps_.empty() && steps_.back().verdict != abi::InspectedVerdict::kContinues;
-}
-
 void Explanation::deliver(abi::InspectionSink& sink) {
   for (const Step& step : steps_) {
     std::deque<std::string> texts;

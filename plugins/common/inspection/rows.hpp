@@ -99,9 +99,8 @@ class Explanation {
   explicit Explanation(const Packet& packet) : packet_(packet) {}
 
   const Packet& packet() const noexcept { return packet_; }
+  // The last step, and no other, must have a verdict.
   void add(Step step) { steps_.push_back(std::move(step)); }
-  // Whether the last step has a verdict. The backend must end with one.
-  bool complete() const noexcept;
 
   void deliver(abi::InspectionSink& sink);
 

@@ -69,7 +69,6 @@ class RowsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(drift_without_service_port_comes_last);
   CPPUNIT_TEST(drift_is_bounded_and_counted_by_kind);
   CPPUNIT_TEST(steps_keep_their_order);
-  CPPUNIT_TEST(an_explanation_is_complete_with_a_verdict);
   CPPUNIT_TEST(rows_end_when_there_are_enough);
   CPPUNIT_TEST_SUITE_END();
 
@@ -142,14 +141,6 @@ class RowsTest : public CppUnit::TestFixture {
     Explanation steps = three_steps();
     CPPUNIT_ASSERT(Texts({"chain a: jumps () 0 2 0 0", "chain b: chooses 10.0.0.1:80[gone] (x, y) 0 0 0 0",
                           "chain c: serves () 1 1 7 420"}) == delivered<abi::InspectedStep>(steps));
-  }
-
-  void an_explanation_is_complete_with_a_verdict() {
-    Explanation steps(Packet{.family = kV4});
-    CPPUNIT_ASSERT(!steps.complete());
-    steps.add({.object = "chain a", .effect = "jumps"});
-    CPPUNIT_ASSERT(!steps.complete());
-    CPPUNIT_ASSERT(three_steps().complete());
   }
 
   void rows_end_when_there_are_enough() {
