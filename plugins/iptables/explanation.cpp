@@ -188,7 +188,7 @@ class Trace {
     const auto id = table == Table::kNat ? parse_chain(chain_name) : std::nullopt;
     const Chain* const chain = rules_.find(table, chain_name);
     reached_services_ = reached_services_ || (table == Table::kNat && chain_name == name(SharedChain::kNatServices));
-    if (id && id->kind == ChainKind::kEndpoint) return choose({{*id, 1, 0}}, chain_name, {});
+    if (id && id->kind == ChainKind::kEndpoint) return choose({{*id, false}}, chain_name, {});
     if (id && comments_are_optional(id->kind)) return balance(chain_name, chain);
     if (chain == nullptr || depth > kDeepestChain) return id ? leads_nowhere(chain_name, chain) : End::kFallsThrough;
     for (const Rule& rule : chain->rules) {
@@ -281,15 +281,14 @@ class Trace {
 
   struct Choice {
     ChainId endpoint;
-    double share;
-    std::uint32_t seconds;  // not 0: for remembered clients
+    bool remembered;  // its list has the client
   };
 
   End balance(std::string_view chain_name, const Chain* chain) {
     std::vector<Choice> choices;
     double left = 1;  // the share of connections that earlier rules have not taken
     std::uint32_t seconds = 0;
-    std::optional<Choice> remembered;
+    std::optional<ChainId> remembered;
     for (const Rule& rule : rules_of(chain)) {
       const RuleFields& fields = reader_.read(rule.text);
       const auto endpoint = parse_chain(fields.target);
@@ -297,10 +296,10 @@ class Trace {
       if (chooses && fields.conditions() == RuleFields::kRemembered) {
         seconds = std::max(seconds, fields.seconds);
         const std::string list(fields.list);
-        if (!remembered && is_remembered_(list, fields.seconds)) remembered = Choice{*endpoint, 1, fields.seconds};
+        if (!remembered && is_remembered_(list, fields.seconds)) remembered = endpoint;
       } else if (chooses && (fields.conditions() & ~std::uint32_t{RuleFields::kProbability}) == 0) {
         const double share = left * fields.probability.value_or(1);
-        choices.push_back({*endpoint, share, 0});
+        choices.push_back({*endpoint, remembered == endpoint});
         left -= share;
       } else if (match(fields, traced_, facts_) == Matches::kMaybe) {
         add_undecided(Table::kNat, chain_name, rule);
@@ -314,7 +313,6 @@ class Trace {
       }
       if (left <= 0) break;
     }
-    if (remembered) return choose({*remembered}, chain_name, "sends the client to its last endpoint");
     if (choices.empty()) return leads_nowhere(chain_name, chain);
     std::string effect = choices.size() == 1
                              ? "sends the packet to the only endpoint"
@@ -362,6 +360,7 @@ class Trace {
         if (!to) continue;
         made.address = to->address;
         made.port = to->port;
+        if (choice.remembered) add(made.remarks, "this client is bound to it");
         destinations.push_back(*to);
         return made;
       }
