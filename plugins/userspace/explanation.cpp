@@ -162,30 +162,35 @@ class Explainer {
       step.effect = udp ? "drops the datagram: no endpoints" : "closes the connection: no endpoints";
       return end(std::move(step), udp ? Verdict::kDropped : Verdict::kRejected);
     }
+    add_choice(listener.balancer(), all, now, step);
+    add_client_address(listener, step);
+    end(std::move(step), Verdict::kServed);
+  }
+
+  void add_choice(const Balancer& balancer, const std::vector<Balancer::Candidate>& all, Nanoseconds now,
+                  Explanation::Step& step) const {
     const auto passed_over = std::count_if(all.begin(), all.end(), [](const auto& one) { return one.passed_over; });
     const bool any_usable = static_cast<std::size_t>(passed_over) != all.size();
-    const std::optional<SocketAddress> bound = listener.balancer().bound_to(packet_.client, now);
-    std::vector<inspection::Target> bound_targets;
+    const std::optional<SocketAddress> bound = balancer.bound_to(packet_.client, now);
+    bool is_bound = false;
     for (const Balancer::Candidate& one : all) {
       if (one.passed_over && any_usable) continue;
       step.targets.push_back({one.target.address(), one.target.port()});
-      const bool is_bound = bound && bound->address() == one.target.address() && bound->port() == one.target.port();
-      if (is_bound) bound_targets.push_back(step.targets.back());
+      is_bound = is_bound || (bound && bound->address() == one.target.address() && bound->port() == one.target.port());
     }
     step.effect = choice_text(from_.settings.balancer.balance, step.targets.size());
-    if (const std::uint32_t timeout = listener.balancer().affinity_seconds(); timeout != 0) {
-      const std::string affinity = "session affinity, " + std::to_string(timeout) + " s";
-      step.effect += " and remembers it for the client (" + affinity + ")";
-      if (!bound_targets.empty())
-        step.effect = "chooses the endpoint of an earlier connection of the client (" + affinity + ")";
+    const std::string affinity = " (session affinity, " + std::to_string(balancer.affinity_seconds()) + " s)";
+    if (is_bound) {
+      step.effect = "chooses " + sdk::host_port(bound->address(), packet_.family, bound->port()) +
+                    " as for an earlier connection of the client" + affinity;
+      if (step.targets.size() > 1) step.effect += ", another endpoint if it does not answer";
+    } else if (balancer.affinity_seconds() != 0) {
+      step.effect += " and remembers it for the client" + affinity;
     }
-    if (!bound_targets.empty()) step.targets = std::move(bound_targets);
     if (passed_over != 0) {
       step.remarks.push_back(std::to_string(passed_over) + " of " + std::to_string(all.size()) +
                              " endpoints passed over after failed connections");
     }
-    add_client_address(listener, step);
-    end(std::move(step), Verdict::kServed);
   }
 
   void add_client_address(const Listener& listener, Explanation::Step& step) const {

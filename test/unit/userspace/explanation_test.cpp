@@ -235,10 +235,15 @@ class UserspaceExplanationTest : public test::UserspaceFixture, private test::In
     client.endpoint_port = 80;
     client.remaining_seconds = 50;
     test::ok(rig(), rig().affinity().import_clients(sdk::array(&client, 1), &rig().error));
-    expect_last(
-        "relay of ns1/svc1:p80: chooses the endpoint of an earlier connection of the client (session affinity, "
-        "60 s); it sees the address of the client -> 10.180.2.1:80 = served",
-        explained(kPod, "172.30.0.41"));
+    const std::string bound =
+        "relay of ns1/svc1:p80: chooses 10.180.2.1:80 as for an earlier connection of the client (session affinity, "
+        "60 s)";
+    expect_last(bound + ", another endpoint if it does not answer; it sees the address of the client" + kAll + " = served",
+                explained(kPod, "172.30.0.41"));
+    service.endpoints.pop_back();
+    full({service});
+    expect_last(bound + "; it sees the address of the client -> 10.180.2.1:80 = served",
+                explained(kPod, "172.30.0.41"));
   }
 
   void masquerade_all_hides_clients() {
