@@ -199,7 +199,7 @@ void IpvsBackend::do_find_drift(inspection::DriftRows& rows) {
 
 void IpvsBackend::do_explain(inspection::Explanation& explanation) {
   if (generation_ == 0) inspection::refuse_before_first_apply();
-  ipvs::explain(read_node(), kernels_.local_addresses(), wanted_, rule_facts_, explanation);
+  ipvs::explain(read_node(), kernels_.local_addresses(), wanted_, facts_, rule_facts_, explanation);
 }
 
 void IpvsBackend::do_export(abi::AffinitySink& sink) {

@@ -54,11 +54,12 @@ std::string effect_of(const RuleHit& hit) {
 class Explainer {
  public:
   Explainer(const KernelState& kernel, const std::set<abi::Address>& local, const Wanted& wanted,
-            const RuleFacts& rule_facts, inspection::Explanation& explanation)
+            const PlanFacts& facts, const RuleFacts& rule_facts, inspection::Explanation& explanation)
       : kernel_(kernel),
         wanted_(wanted),
         family_(explanation.packet().family),
         from_node_(explanation.packet().of_node),
+        unbound_(from_node_ && explanation.packet().client == facts.node_ip),
         walk_(kernel, local, family_),
         rules_(kernel.rules, rule_facts, wanted.closed()),
         explanation_(explanation),
@@ -81,7 +82,7 @@ class Explainer {
   // Adds steps up to the verdict.
   void decide() {
     const bool local = walk_.is_local(key_.address);
-    if (local && from_node_) {
+    if (local && unbound_) {
       packet_.source = key_.address;
       steps_.push_back({.object = address_text(), .effect = "is the source of what this node sends to it"});
     }
@@ -231,6 +232,7 @@ class Explainer {
   const Wanted& wanted_;
   const abi::Family family_;
   const bool from_node_;
+  const bool unbound_;  // the kernel chooses the source
   PacketWalk walk_;
   const RuleComparison rules_;
   inspection::Explanation& explanation_;
@@ -243,8 +245,8 @@ class Explainer {
 }  // namespace
 
 void explain(const KernelState& kernel, const std::set<abi::Address>& local, const Wanted& wanted,
-             const RuleFacts& rule_facts, inspection::Explanation& explanation) {
-  Explainer(kernel, local, wanted, rule_facts, explanation).run();
+             const PlanFacts& facts, const RuleFacts& rule_facts, inspection::Explanation& explanation) {
+  Explainer(kernel, local, wanted, facts, rule_facts, explanation).run();
 }
 
 }  // namespace sluice::ipvs

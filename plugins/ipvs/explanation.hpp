@@ -15,8 +15,9 @@ namespace sluice::ipvs {
 // node on links other than kube-ipvs0. `wanted` names what is missing. Throws sdk::Failure.
 //
 // What a process of this node sends to an address of this node has that address as its source, as the kernel chooses
-// it, whatever client the packet names.
+// it, if the packet names the usual address of the node as its client (`facts`). Another client is an address that the
+// process has bound.
 void explain(const KernelState& kernel, const std::set<abi::Address>& local, const Wanted& wanted,
-             const RuleFacts& rule_facts, inspection::Explanation& explanation);
+             const PlanFacts& facts, const RuleFacts& rule_facts, inspection::Explanation& explanation);
 
 }  // namespace sluice::ipvs

@@ -29,8 +29,9 @@ const FateOfTarget* fate_of(std::string_view target) {
   return found == kFates.end() ? nullptr : &*found;
 }
 
-// Conditions that no rule of this backend has.
-constexpr std::uint32_t kUnknownConditions = RuleFields::kOther | RuleFields::kRemembered | RuleFields::kProbability;
+// Conditions that no rule of this backend has, and states of conntrack in which the first packet through IPVS never is.
+constexpr std::uint32_t kNeverMatching =
+    RuleFields::kOther | RuleFields::kRemembered | RuleFields::kProbability | RuleFields::kStates;
 
 bool is_right(RuleFields::Local wanted, bool local) {
   return wanted == RuleFields::Local::kAny || (wanted == RuleFields::Local::kYes) == local;
@@ -108,7 +109,7 @@ Fate PacketWalk::follow(const RuleHit& rule, TracedPacket& packet, std::vector<R
 }
 
 bool PacketWalk::matches(const RuleFields& rule, const TracedPacket& packet) const {
-  if ((rule.conditions() & kUnknownConditions) != 0) return false;
+  if ((rule.conditions() & kNeverMatching) != 0) return false;
   if (rule.protocol && *rule.protocol != packet.protocol) return false;
   if (rule.port && *rule.port != packet.port) return false;
   if (!is_right(rule.source, packet.source) || !is_right(rule.destination, packet.destination)) return false;
@@ -117,7 +118,7 @@ bool PacketWalk::matches(const RuleFields& rule, const TracedPacket& packet) con
   if (!is_right(rule.source_local, is_local(packet.source))) return false;
   if (!is_right(rule.destination_local, is_local(packet.destination))) return false;
   if (rule.not_from_bridge_port && packet.of_pod) return false;
-  if (rule.unmarked != 0 && packet.marked) return false;
+  if ((rule.unmarked != 0 && packet.marked) || (rule.marked != 0 && !packet.marked)) return false;
   if (rule.virtual_address || rule.virtual_port || rule.virtual_protocol) {
     if (!packet.server || rule.virtual_address != packet.server->address || rule.virtual_port != packet.server->port ||
         rule.virtual_protocol != packet.server->protocol) {

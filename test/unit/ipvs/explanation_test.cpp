@@ -255,6 +255,10 @@ class IpvsExplanationTest : public IpvsFixture, private InspectionExamples {
                          found.back());
     CPPUNIT_ASSERT_EQUAL(std::string("virtual server 1.2.3.4:80/TCP | chooses one of 2 endpoints with scheduler rr"),
                          found.at(found.size() - 2));
+    // A process that has bound another address of the node.
+    Sent bound_to = from_node(ip);
+    bound_to.client = "192.168.0.3";
+    expect(rig, bound_to, {jump, marks, ends_nat("KUBE-LOAD-BALANCER"), balanced_line("1.2.3.4:80") + " SERVED"});
   }
 
   void a_pod_that_reaches_itself() {
