@@ -62,8 +62,8 @@ constexpr std::array kAllCommands = std::to_array<CtlCommand>({
     {"counters", "[WHICH]",
      "Show the traffic of Services that the data plane has counted. WHICH: NAMESPACE/NAME[:PORT], NAMESPACE or NAME."},
     {"diff", "[WHICH]",
-     "Show where the kernel differs from what the backend wrote. WHICH as for counters. Exit status 1 if it differs, 2 "
-     "after an error."},
+     "Show where the kernel differs from what the backend wrote. WHICH as for counters. Exit status 1 if it differs by "
+     "more than objects of others, 2 after an error."},
     {"explain", "TARGET",
      "Show what happens to a packet, step by step as the kernel has it. TARGET: IP:PORT[/PROTOCOL], :NODEPORT, or what "
      "services takes."},

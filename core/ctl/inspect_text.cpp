@@ -32,7 +32,6 @@ InspectPage by_family(const json& reply, const std::function<std::string(const j
       out.errors += text(family, "family") + ": " + error + "\n";
       continue;
     }
-    out.rows += member(family, "rows").size();
     out.text += (out.text.empty() ? "" : "\n") + show(family);
   }
   return out;
@@ -166,6 +165,15 @@ std::string packet_text(const json& packet) {
 }  // namespace
 
 InspectPage diff_page(const json& reply) { return by_family(reply, drift_rows); }
+
+bool has_drift(const json& reply) {
+  for (const json& family : member(reply, "families")) {
+    for (const json& row : member(family, "rows")) {
+      if (text(row, "kind") != "Foreign") return true;
+    }
+  }
+  return false;
+}
 
 InspectPage counters_page(const json& reply, bool endpoints) {
   return by_family(reply, [endpoints](const json& family) { return counter_rows(family, endpoints); });

@@ -13,11 +13,12 @@ namespace sluice::ctl {
 struct InspectPage {
   std::string text;      // for standard output
   std::string errors;    // for standard error, in lines: families without a reply
-  std::size_t rows = 0;  // of all families
 };
 
 // Differences between the kernel and what the backend wrote.
 InspectPage diff_page(const nlohmann::json& reply);
+// Whether the kernel differs. Objects of others do not count: no repair removes them, and many nodes have some.
+bool has_drift(const nlohmann::json& reply);
 
 // Traffic by service port and frontend; with `endpoints` also by endpoint.
 InspectPage counters_page(const nlohmann::json& reply, bool endpoints);

@@ -106,7 +106,7 @@ int diff(const ctl::Arguments& arguments) {
   const auto reply = inspect(arguments, "drift");
   if (!reply) return report_error(reply.status(), kDiffFailed);
   auto page = ctl::diff_page(*reply);
-  const int printed = print(render_reply(arguments, *reply, std::move(page.text)), page.rows == 0 ? 0 : kDiffers);
+  const int printed = print(render_reply(arguments, *reply, std::move(page.text)), ctl::has_drift(*reply) ? kDiffers : 0);
   return page.errors.empty() ? printed : report_errors(std::move(page.errors), kDiffFailed);
 }
 
