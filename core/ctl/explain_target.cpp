@@ -63,8 +63,8 @@ bool matches(const NamedPort& wanted, const Found& found) {
 std::optional<Found> read_frontend(const json& port, const json& frontend, lib::Family family) {
   Found out{family, {}, 0, text(port, "protocol")};
   const json& number = member(frontend, "port");
-  if (!number.is_number_unsigned()) return std::nullopt;
-  out.port = static_cast<std::uint16_t>(number.get<std::uint64_t>());
+  if (!number.is_number_integer()) return std::nullopt;
+  out.port = static_cast<std::uint16_t>(number.get<std::int64_t>());
   if (text(frontend, "kind") == "NodePort") return out;
   const json& addresses = member(frontend, "addresses");
   if (!addresses.is_array() || addresses.empty()) return std::nullopt;

@@ -48,6 +48,7 @@ class RenderTest : public CppUnit::TestFixture {
     for (Settings* settings : {&first.settings, &again.settings}) {
       settings->flags.clear();
       settings->config_file.clear();
+      settings->option_places.clear();
     }
     CPPUNIT_ASSERT_EQUAL(first.settings.kube_proxy_configuration, again.settings.kube_proxy_configuration);
     CPPUNIT_ASSERT_MESSAGE(words.empty() ? text : words.back() + "\n" + text, first.settings == again.settings);
