@@ -35,7 +35,8 @@ IPVS = {
         "cases_no_endpoints.first_endpoint", "cases_conntrack.endpoint_removed", "cases_ipvs.endpoint_leaves",
         "cases_ipvsdrain.", "cases_ipvssettings.source_hashing_drains"),
     "what it gives back of what was written, and what it refuses": (
-        "cases_ipvs.all_rules", "cases_ipvs.restore_fails", "cases_ipvsdrift.restart_writes_nothing", "cases_serviceskernel."),
+        "cases_ipvs.all_rules", "cases_ipvs.restore_fails", "cases_ipvsdrift.restart_writes_nothing", "cases_serviceskernel.",
+        "cases_inspection.explanations_agree_with_packets", "cases_inspection.counters"),
     "the addresses that it makes the node's own, and how much of anything a tenant can cause": (
         "cases_hostiletraffic.", "cases_hostile.largest_objects", "cases_hostile.more_than_fits"),
     "what others change in it, and what is theirs": (

@@ -10,12 +10,12 @@ from lib import control, ipvs, nftables, probe
 from lib.addresses import E1, E2, V4, V6
 from lib.cases import EXT, NODE, POD, Skip, case
 from lib.model import World
+from lib.model_check import SENDERS, compare_with_model
 from lib.objects import ready
 from lib.outcomes import MASQUERADED, OWN
 from lib.services import ServiceUnderTest
 from cases_affinity import remembering
 from cases_serviceskernel import REPAIRED_WITHIN, expect_repaired, label, lines, remove_rules, run
-from kit_random import SENDERS, compare_with_model
 
 BOTH = [ready(E1), ready(E2)]
 RANGES = {V4: ["203.0.113.0/25"], V6: ["2001:db8:113::/49"]}
@@ -44,7 +44,7 @@ def require_ctl(t):
 
 def document(t, command, *words, status=0):
     """The reply as JSON, validated against the published schema."""
-    import jsonschema  # here, because the conformance kit has these cases and does without
+    import jsonschema  # here, because machines that do not run these cases may lack it
     done = t.bench.daemon.ctl(command, *words, "-o", "json")
     t.require(done.returncode == status and (status != 0 or not done.stderr),
               f"{command} {words}: status {done.returncode}: {done.stderr}")

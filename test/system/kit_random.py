@@ -6,14 +6,12 @@ import random
 import time
 
 from lib import addresses as a
-from lib import outcomes, probe
-from lib.cases import EXT, NODE, POD, own_daemon
+from lib.cases import own_daemon
 from lib.extent import CHOSEN
 from lib.model import World
+from lib.model_check import compare_with_model
 from lib.random_services import RandomServices
 
-SENDERS = (POD, EXT, NODE)
-ASKED = 4  # times: how often a front is asked by each
 OTHERS = 12  # fronts that are checked besides those that changed
 REMEMBERED = 10  # changes that a failure reports
 RESTARTS = {"SIGTERM and a start": 0.03, "kill -9 and a start": 0.04}
@@ -58,19 +56,3 @@ def change(t, services, chance):
             t.bench.start_daemon()
             return words
     return services.step()
-
-
-def compare_with_model(t, world, fronts):
-    """(differences from the model, the number of questions)."""
-    wrong, count = [], 0
-    for sender in SENDERS:
-        wanted = [(front, world.expected(sender, front, t.family)) for front in fronts]
-        wanted = [(front, expected) for front, expected in wanted if expected is not None]
-        times = [(front, expected) for front, expected in wanted for _ in range(ASKED if expected.kind == "served" else 1)]
-        lines = probe.ask_all(t.topology, sender, [(front, probe.patience_of(expected)) for front, expected in times], t.family)
-        count += len(lines)
-        for (front, expected), line in zip(times, lines):
-            misfit = outcomes.misfit(expected, [line], probe.source_ip(sender, front.ip, t.family), t.family)
-            if misfit:
-                wrong.append(f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {misfit}")
-    return list(dict.fromkeys(wrong)), count
