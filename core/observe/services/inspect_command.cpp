@@ -25,8 +25,8 @@ struct KindName {
   abi::InspectionKind kind;
 };
 constexpr KindName kInspectedKinds[] = {{"counters", abi::InspectionKind::kInspectCounters},
-                               {"drift", abi::InspectionKind::kInspectDrift},
-                               {"explanation", abi::InspectionKind::kInspectExplanation}};
+                                        {"drift", abi::InspectionKind::kInspectDrift},
+                                        {"explanation", abi::InspectionKind::kInspectExplanation}};
 
 struct Origin {
   const char* name;
@@ -146,41 +146,32 @@ plugin::InspectionRequest rows_request(const std::shared_ptr<const Inquiry>& ask
   return out;
 }
 
-// Asks for a packet once the addresses of the node are known.
-class Explainer {
- public:
-  explicit Explainer(const Inquiry& asked) : asked_(asked) {}
+// The packet, with the addresses that are missing.
+abi::InspectedPacket packet_of(const AskedPacket& asked, const snapshot::NodeFacts* node) {
+  const auto or_node = [node](const std::optional<lib::IpAddress>& given) {
+    return given ? flat(*given) : node != nullptr ? flat(node->node_ip) : abi::Address();
+  };
+  abi::InspectedPacket out{};
+  out.flags = asked.origin->flags;
+  out.client = or_node(asked.client);
+  out.address = or_node(asked.address);
+  out.port = asked.port;
+  out.protocol = asked.protocol;
+  return out;
+}
 
-  // [store thread] Fills in the missing addresses.
-  void fill(const snapshot::NodeFacts* node) {
-    const auto or_node = [&](const std::optional<lib::IpAddress>& given) {
-      return given ? flat(*given) : node != nullptr ? flat(node->node_ip) : abi::Address();
-    };
-    packet_.address = or_node(asked_.packet.address);
-    packet_.client = or_node(asked_.packet.client);
-    packet_.port = asked_.packet.port;
-    packet_.protocol = asked_.packet.protocol;
-    packet_.flags = asked_.packet.origin->flags;
-  }
-  const abi::InspectedPacket& packet() const { return packet_; }
-  const Inquiry& asked() const { return asked_; }
-
- private:
-  const Inquiry asked_;
-  abi::InspectedPacket packet_{};
-};
-
-void explain(const std::shared_ptr<Gathering>& gathering, std::size_t part,
-             const std::shared_ptr<Explainer>& explainer) {
+// Asks for the packet once the addresses of the node are known; `packet` is written before the backend is asked.
+void explain(const std::shared_ptr<Gathering>& gathering, std::size_t part, const std::shared_ptr<const Inquiry>& asked,
+             const std::shared_ptr<abi::InspectedPacket>& packet) {
   snapshot::DescribeRequest request;
   request.may_want = [](const model::ObjectName&) { return false; };
   request.wants = [](const store::ExplainedPort&, const snapshot::NodeFacts*) { return false; };
   request.wanted = [gathering] { return gathering->wanted(); };
-  request.done = [gathering, part, explainer](const snapshot::Description& description) {
-    explainer->fill(description.node.get());
+  request.done = [gathering, part, asked, packet](const snapshot::Description& description) {
+    *packet = packet_of(asked->packet, description.node.get());
     plugin::InspectionRequest question;
     question.kind = abi::InspectionKind::kInspectExplanation;
-    question.packet = explainer->packet();
+    question.packet = *packet;
     gathering->question(part).view.inspect(
         {std::move(question), [gathering] { return gathering->wanted(); },
          [gathering, part](plugin::InspectionOutcome out) { gathering->put(part, std::move(out)); }});
@@ -202,17 +193,17 @@ ControlServer::Pending InspectCommand::operator()(const json& request, ControlRe
     const bool inspects = view.inspect != nullptr;
     parts.push_back({std::move(view), inspects, false});
   }
+  if (parts.empty() && request.find("family") != request.end())
+    throw std::runtime_error("packet and family must be of one family");
   if (parts.empty()) throw std::runtime_error(std::string(lib::family_name(*family)) + " is not served on this node");
 
-  const auto explainer = explains ? std::make_shared<Explainer>(*asked) : nullptr;
-  const auto render = [asked, explainer](const Gathering::Part& part) {
-    return inspected(part, *asked, explainer ? &explainer->packet() : nullptr);
-  };
+  const auto packet = explains ? std::make_shared<abi::InspectedPacket>() : nullptr;
+  const auto render = [asked, packet](const Gathering::Part& part) { return inspected(part, *asked, packet.get()); };
   const auto gathering = std::make_shared<Gathering>(std::move(parts), render, std::string(), std::move(reply));
   for (std::size_t part = 0; part < gathering->size(); ++part) {
     if (!gathering->question(part).inspects) continue;
     if (explains) {
-      explain(gathering, part, explainer);
+      explain(gathering, part, asked, packet);
     } else {
       gathering->question(part).view.inspect(
           {rows_request(asked), [gathering] { return gathering->wanted(); },

@@ -203,6 +203,9 @@ class InspectCommandTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(failed + "packet.client is missing: the address of the client", with("from", "pod"));
     CPPUNIT_ASSERT_EQUAL(failed + "packet.client and packet.address must be of one family", with("client", "fd00::1"));
     CPPUNIT_ASSERT_EQUAL(failed + "IPv6 is not served on this node", with("address", "fd00::1"));
+    CPPUNIT_ASSERT_EQUAL(
+        failed + "packet and family must be of one family",
+        ask({{"kind", "explanation"}, {"family", 4}, {"packet", {{"address", "fd00::1"}, {"port", 80}}}}));
     CPPUNIT_ASSERT_EQUAL(failed + "packet.address is missing; for an address of this node, family is needed",
                          ask({{"kind", "explanation"}, {"packet", {{"port", 80}}}}));
   }
