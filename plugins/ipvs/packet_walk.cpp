@@ -7,6 +7,7 @@
 #include <array>
 
 #include "plugins/common/netfilter/rule_text.hpp"
+#include "plugins/ipvs/rules/rule_drift.hpp"
 
 namespace sluice::ipvs {
 namespace {
